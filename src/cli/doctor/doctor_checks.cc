@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <ctime>
 #include <functional>
 #include <optional>
@@ -315,6 +316,40 @@ void CheckNccl(const Machine& machine, Results* results) {
   results->push_back(std::move(result));
 }
 
+// Of each line of nvidia-smi, "NVIDIA H100 80GB HBM3, 9.0": those whose work NVML counts are of generation 9 and later.
+void CheckGpus(const Machine& machine, Results* results) {
+  CheckResult result = Good("GPUs", {Role::kAgent}, "none");
+  const std::string tool = machine.FindTool("nvidia-smi");
+  if (!tool.empty()) {
+    const auto text = machine.Run({tool, "--query-gpu=name,compute_cap", "--format=csv,noheader"});
+    size_t num_gpus = 0;
+    std::string uncounted;  // the first one
+    std::istringstream lines(text.ok() ? *text : "");
+    for (std::string line; std::getline(lines, line);) {
+      const size_t comma = line.rfind(", ");
+      if (comma == std::string::npos) continue;
+      ++num_gpus;
+      if (uncounted.empty() && std::atoi(line.c_str() + comma + 2) < 9) uncounted = line.substr(0, comma);
+    }
+    if (num_gpus == 0) {
+      result.state = CheckState::kAdvice;
+      result.found = text.ok() ? "nvidia-smi names none" : text.status().message();
+      result.to_do = "nvidia-smi\nThe driver does not answer: jobs on GPUs of this host cannot run.";
+    } else {
+      result.found = fmt::format("{}, the first: {}", num_gpus, text->substr(0, text->find(", ")));
+    }
+    if (!uncounted.empty()) {
+      result.state = CheckState::kAdvice;
+      result.to_do = fmt::format(
+          "Nothing, if jobs need no priorities. {} does not count its work (NVIDIA's Hopper and later do), so Crux "
+          "does "
+          "not rank the jobs on it: they keep the last level.",
+          uncounted);
+    }
+  }
+  results->push_back(std::move(result));
+}
+
 void CheckProfilerVariable(const Machine& machine, Results* results) {
   CheckResult result = Good("NCCL_PROFILER_PLUGIN", {Role::kAgent}, machine.Variable("NCCL_PROFILER_PLUGIN"));
   const auto ours = machine.FindProfilerPlugin();
@@ -516,6 +551,7 @@ std::vector<CheckResult> CheckMachine(const Machine& machine, const DoctorOption
   if (is_for({Role::kLab, Role::kAgent})) CheckLibraries(machine, &results);
   if (is_for({Role::kAgent})) {
     CheckNccl(machine, &results);
+    CheckGpus(machine, &results);
     CheckProfilerVariable(machine, &results);
   }
   if (is_for({Role::kAgent, Role::kController})) {

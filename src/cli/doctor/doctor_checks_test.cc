@@ -139,6 +139,16 @@ TEST(DoctorChecksTest, NothingIsToBeDoneWhereEverythingIs) {
   EXPECT_TRUE(IsReady(results));
 }
 
+TEST(DoctorChecksTest, GpusThatCountTheirWorkAreNamed) {
+  FakeMachine machine;
+  EXPECT_EQ(ResultOf(CheckMachine(machine, AllChecks()), "GPUs").found, "none");
+  machine.tools.insert("nvidia-smi");
+  machine.commands["/usr/sbin/nvidia-smi"] = "NVIDIA H100 80GB HBM3, 9.0\nNVIDIA B200, 10.0\n";
+  const CheckResult result = ResultOf(CheckMachine(machine, AllChecks()), "GPUs");
+  EXPECT_EQ(result.found, "2, the first: NVIDIA H100 80GB HBM3");
+  EXPECT_EQ(result.state, CheckState::kGood);
+}
+
 struct Lack {
   std::string check;
   CheckState state;
@@ -171,6 +181,12 @@ std::vector<Lack> Lacks() {
        [](auto* m) { m->files["/proc/sys/net/ipv4/fib_multipath_hash_policy"] = "0\n"; }},
       {"ip_local_port_range", advice, "1024 to 65535", "ip_local_port_range=\"32768 60999\"",
        [](auto* m) { m->files["/proc/sys/net/ipv4/ip_local_port_range"] = "1024\t65535\n"; }},
+      {"GPUs", advice, "2, the first: NVIDIA A100-SXM4-80GB", "Crux does not rank the jobs on it",
+       [](auto* m) {
+         m->tools.insert("nvidia-smi");
+         m->commands["/usr/sbin/nvidia-smi"] = "NVIDIA A100-SXM4-80GB, 8.0\nNVIDIA H100 80GB HBM3, 9.0\n";
+       }},
+      {"GPUs", advice, "not found", "The driver does not answer", [](auto* m) { m->tools.insert("nvidia-smi"); }},
       {"limit of open files", advice, "4096", "ulimit -Hn 65536",
        [](auto* m) {
          m->files["/proc/self/limits"] = "Max open files            1024                 4096    files\n";

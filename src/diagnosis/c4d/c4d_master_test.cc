@@ -381,6 +381,33 @@ TEST(C4dMasterTest, WhatUsuallyTakesLongMayTakeLonger) {
   EXPECT_EQ(job.Open().size(), 1u);
 }
 
+// What its host reports of itself, each text once; of ten minutes, and no sign where it is no device that is broken.
+TEST(C4dMasterTest, AFindingShowsWhatItsHostReports) {
+  const auto reported = [](const Finding& finding) {
+    std::vector<std::string> texts;
+    for (const model::Evidence& evidence : finding.evidence) {
+      if (evidence.what.find("reported by") != std::string::npos) texts.push_back(evidence.what);
+    }
+    return texts;
+  };
+  Job job;
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted, {6});
+  job.states[6] = model::ProcessState::kGone;
+  job.exits[6].code = -9;
+  job.symptoms[1] = {{model::HostSymptom::kOutOfMemory, 0, "Out of memory: Killed process 7 (python3)"}};
+  job.symptoms[0] = {{model::HostSymptom::kGpuLost, 0, "Xid 79"}};
+  job.Tick();
+  job.symptoms[1].push_back({model::HostSymptom::kGpuThrottled, 2, "clocks reduced"});
+  job.Wait(3);
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_EQ(reported(job.Open().front()),
+            (std::vector<std::string>{"\"Out of memory: Killed process 7 (python3)\", reported by host 1",
+                                      "\"clocks reduced\", reported by host 1, GPU 2"}))
+      << "not of the host that is not accused";
+  EXPECT_EQ(job.Open().front().sub_cause, model::SubCause::kProcess) << "clocks that are down end no process";
+}
+
 TEST(C4dMasterTest, ADeathIsFoundAtOnceAndWhatFollowsIsNot) {
   Job job;
   job.Iterate(5);

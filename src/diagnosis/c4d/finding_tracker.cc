@@ -180,7 +180,8 @@ void FindingTracker::NoteReports(FindingId id, const std::vector<model::Evidence
   std::vector<model::Evidence>& evidence = findings_[id.index()].evidence;
   const size_t before = evidence.size();
   for (const model::Evidence& report : reports) {
-    if (std::ranges::find(evidence, report) == evidence.end()) evidence.push_back(report);
+    const bool is_known = std::ranges::find(evidence, report.what, &model::Evidence::what) != evidence.end();
+    if (!is_known) evidence.push_back(report);
   }
   if (evidence.size() > before) TellMore(id);
 }

@@ -61,7 +61,7 @@ class FindingTracker {
   void Raise(const Suspect& suspect);
   // Adds to the signs of an open finding.
   void NoteSigns(model::FindingId id, const std::vector<model::Sign>& signs);
-  // Adds to its evidence what is not there.
+  // Adds to its evidence what is not there: that something is reported again is no news.
   void NoteReports(model::FindingId id, const std::vector<model::Evidence>& reports);
   void AddSymptom(model::FindingId id, model::FindingId symptom);
   void Clear(model::FindingId id, SimTime now);

@@ -94,9 +94,14 @@ std::vector<model::Evidence> FindReports(const JobPicture& picture, const model:
       if (symptom.record.text.empty() || now - symptom.heard > HostState::kSymptomHolds) continue;
       const bool is_of_gpu = model::IsOfGpu(symptom.record.symptom);
       const std::string device = is_of_gpu ? fmt::format(", GPU {}", symptom.record.device) : "";
-      model::Evidence report = {
-          fmt::format("reported by {}{}: {}", picture.names().Of(host.id), device, symptom.record.text), 1, 0, ""};
-      if (std::ranges::find(reports, report) == reports.end()) reports.push_back(std::move(report));
+      std::string what =
+          fmt::format("\"{}\", reported by {}{}", symptom.record.text, picture.names().Of(host.id), device);
+      const auto known = std::ranges::find(reports, what, &model::Evidence::what);
+      if (known == reports.end()) {
+        reports.push_back({std::move(what), 1, 0, "times"});
+      } else {
+        ++known->value;
+      }
     }
   }
   if (reports.size() > kReportsMax) reports.erase(reports.begin(), reports.end() - kReportsMax);

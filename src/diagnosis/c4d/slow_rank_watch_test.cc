@@ -114,5 +114,45 @@ TEST(SlowRankWatchTest, InSmallJobsARankIsComparedWithItsPast) {
   EXPECT_EQ(found.front().rank, model::RankId(1));
 }
 
+// Parameters in shards: bursts of six reduce-scatters an iteration of 0.12 s, and an all-reduce each ten. A loader
+// makes iterations four times as long: sure within 45 s, as blocks last seconds and not iterations.
+TEST(SlowRankWatchTest, IterationsThatGetLongAreNoLongerForTheEvidence) {
+  constexpr uint32_t kRanks = 4;
+  const model::JobLayout layout = MakeExampleLayout({.hosts = kRanks, .gpus = 1});
+  Random random(1);
+  SlowRankWatch watch(layout);
+  const auto output = [&](uint32_t rank, model::OperationKind kind, int sequence, double at_s, double own_s) {
+    model::OperationRecord operation;
+    operation.communicator = model::CommunicatorId(kRanks);
+    operation.kind = kind;
+    operation.sequence = static_cast<uint64_t>(sequence);
+    watch.blocks().AddOutput(rank, operation, SimTime::FromSeconds(Seconds(at_s)), own_s, 0);
+  };
+  double begin_s = 1;
+  double slow_since_s = 0;
+  std::vector<SlowRank> found;
+  for (int i = 0; found.empty() && (slow_since_s == 0 || begin_s < slow_since_s + 45); ++i) {
+    const bool is_slow = i >= 500;
+    if (is_slow && slow_since_s == 0) slow_since_s = begin_s;
+    const double loader_s = is_slow ? 0.4 : 0;
+    for (uint32_t rank = 0; rank < kRanks; ++rank) {
+      const double waits_s = rank == 3 ? 0 : loader_s;
+      for (int layer = 0; layer < 6; ++layer) {
+        const double own_s = 0.01 * random.Uniform(0.9, 1.1) + (layer == 0 ? 0.05 + (rank == 3 ? loader_s : 0) : 0);
+        output(rank, model::OperationKind::kReduceScatter, 6 * i + layer, begin_s + waits_s + 0.06 + 0.01 * layer,
+               own_s);
+      }
+      if (i % 10 == 9) output(rank, model::OperationKind::kAllReduce, i / 10, begin_s + 0.115 + loader_s, 0);
+    }
+    begin_s += 0.12 + loader_s;
+    watch.Judge(std::vector<uint32_t>(kRanks, 0));
+    found = watch.Slow();
+  }
+  ASSERT_GT(slow_since_s, 0) << "none while all is well";
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found.front().rank, model::RankId(3));
+  EXPECT_NEAR(found.front().share, 0.4 / 0.52, 0.08) << "the block in which it began is whole";
+}
+
 }  // namespace
 }  // namespace fairlead::diagnosis::c4d

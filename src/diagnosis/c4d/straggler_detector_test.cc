@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -335,6 +336,32 @@ TEST(OwnTimeTest, WhatWasIssuedLaterGatesNothing) {
     EXPECT_EQ(found[0].outputs, 4u);
     EXPECT_NEAR(found[0].seconds, 4 * (lead > 0 ? 1.0 : 0.99), 1e-6) << lead;
   }
+}
+
+// PyTorch makes a communicator of two for each pair of ranks that sends outside of a batch.
+TEST(StragglerDetectorTest, StagesAreFoundAlongCommunicatorsOfTwo) {
+  const auto has_stages = [](const std::vector<std::pair<uint32_t, uint32_t>>& pairs) {
+    JobLayout layout = MakeExampleLayout({.hosts = 4, .gpus = 1});
+    layout.communicators.clear();
+    for (const auto& [a, b] : pairs) layout.communicators.push_back({"pair", {RankId(a), RankId(b)}});
+    StragglerDetector detector(layout, SlowOptions());
+    for (size_t c = 0; c < layout.communicators.size(); ++c) {
+      RankReport report;
+      report.rank = layout.communicators[c].ranks[0];
+      OperationRecord send;
+      send.communicator = model::CommunicatorId(c);
+      send.kind = OperationKind::kSend;
+      send.peer = layout.communicators[c].ranks[1];
+      report.operations.push_back(send);
+      detector.Add(report);
+    }
+    return detector.HasStages();
+  };
+  EXPECT_TRUE(has_stages({{0, 1}, {1, 2}, {2, 3}, {0, 1}, {1, 2}, {2, 3}})) << "both ways";
+  EXPECT_TRUE(has_stages({{2, 3}, {0, 1}})) << "two pipelines of two";
+  EXPECT_TRUE(has_stages({{0, 1}, {1, 2}, {2, 3}, {0, 3}})) << "stages that take turns";
+  EXPECT_FALSE(has_stages({{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}})) << "all with all";
+  EXPECT_FALSE(has_stages({}));
 }
 
 }  // namespace
