@@ -53,7 +53,9 @@ Result<std::shared_ptr<const service::nvml::Library>> LoadNvml(const AgentRunOpt
   if (options.gpu_meter == "none") return kNone;
   auto nvml = service::nvml::Library::Load();
   if (nvml.ok()) return nvml;
-  if (options.gpu_meter == "nvml") return nvml.status();
+  if (options.gpu_meter == "nvml") {
+    return Status(StatusCode::kFailedPrecondition, fmt::format("--gpu-meter nvml: {}", nvml.status().message()));
+  }
   if (nvml.status().code() != StatusCode::kNotFound) {
     server.log(fmt::format("GPUs are not looked at: {}", nvml.status().message()));
   }

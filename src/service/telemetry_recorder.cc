@@ -36,7 +36,8 @@ constexpr uint64_t kFilesInFolder = 8;  // of the greatest size
 constexpr SimDuration kRetryAfter = SimDuration(60'000'000'000);
 
 Status CannotWrite(const std::string& path, int error) {
-  return {StatusCode::kFailedPrecondition, fmt::format("{}: {}", path, std::strerror(error))};
+  return {StatusCode::kFailedPrecondition,
+          fmt::format("telemetry can't be kept in {}: {}", path, std::strerror(error))};
 }
 
 // The recordings of all jobs.
@@ -213,7 +214,8 @@ class RecordedDiagnosis final : public diagnosis::JobDiagnosis {
 Result<diagnosis::JobDiagnosisFactory> RecordTelemetry(const TelemetryRecorderOptions& options,
                                                        diagnosis::JobDiagnosisFactory make_diagnosis) {
   if (options.bytes_max < kBytesMin) {
-    return InvalidArgument(fmt::format("recordings need at least {} bytes; found {}", kBytesMin, options.bytes_max));
+    return InvalidArgument(
+        fmt::format("telemetry needs space for at least {} bytes; found {}", kBytesMin, options.bytes_max));
   }
   auto folder = std::make_shared<RecordingFolder>(options);
   FL_RETURN_IF_ERROR(folder->Prepare());

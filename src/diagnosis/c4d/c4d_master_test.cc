@@ -408,6 +408,30 @@ TEST(C4dMasterTest, AFindingShowsWhatItsHostReports) {
   EXPECT_EQ(job.Open().front().sub_cause, model::SubCause::kProcess) << "clocks that are down end no process";
 }
 
+TEST(C4dMasterTest, OnlyABrokenDeviceOfTheAccusedIsASign) {
+  const auto has_sign = [](model::HostSymptom symptom, uint32_t device, int seconds_before) {
+    Job job;
+    job.Iterate(5);
+    job.symptoms[1] = {{symptom, device, "something"}};
+    job.Iterate(1);
+    job.symptoms[1].clear();
+    job.Iterate(seconds_before);
+    job.DoAll(Job::kData, Stage::kStarted, {6});  // GPU 2 of host 1
+    job.states[6] = model::ProcessState::kGone;
+    job.exits[6].code = 1;
+    job.Tick();
+    EXPECT_EQ(job.Open().size(), 1u);
+    const std::vector<model::Sign> signs = job.Open().front().signs;
+    return std::ranges::find(signs, model::Sign::kDevice) != signs.end();
+  };
+  EXPECT_TRUE(has_sign(model::HostSymptom::kGpuLost, 2, 0));
+  EXPECT_FALSE(has_sign(model::HostSymptom::kGpuLost, 3, 0)) << "another rank's";
+  EXPECT_TRUE(has_sign(model::HostSymptom::kLinkDown, 0, 0)) << "of the host";
+  EXPECT_FALSE(has_sign(model::HostSymptom::kOutOfMemory, 0, 0)) << "no device";
+  EXPECT_TRUE(has_sign(model::HostSymptom::kGpuLost, 2, 500));
+  EXPECT_FALSE(has_sign(model::HostSymptom::kGpuLost, 2, 700)) << "long ago";
+}
+
 TEST(C4dMasterTest, ADeathIsFoundAtOnceAndWhatFollowsIsNot) {
   Job job;
   job.Iterate(5);

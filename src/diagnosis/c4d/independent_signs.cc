@@ -56,6 +56,18 @@ bool IsAccused(const HostState& host, const model::Finding& finding) {
                              [&](const model::Culprit& c) { return c.host.valid() && c.host == host.id; });
 }
 
+// A device that is broken now, and that an accused rank uses: a GPU of its own, any NIC or port of its host.
+bool IsFaultOf(const HostState& host, const HostState::Symptom& symptom, const std::set<RankId>& accused,
+               const JobPicture& picture, SimTime now) {
+  const model::HostSymptomRecord& record = symptom.record;
+  if (!model::IsDeviceFault(record.symptom) || now - symptom.heard > HostState::kSymptomHolds) return false;
+  if (!model::IsOfGpu(record.symptom)) return true;
+  return std::ranges::any_of(accused, [&](RankId rank) {
+    const model::RankPlace& place = picture.layout().ranks[rank.index()];
+    return place.host == host.id && place.gpu == record.device;
+  });
+}
+
 }  // namespace
 
 std::vector<Sign> FindSigns(const JobPicture& picture, const model::Finding& finding, SimTime now,
@@ -78,7 +90,7 @@ std::vector<Sign> FindSigns(const JobPicture& picture, const model::Finding& fin
   for (const HostState& host : picture.hosts()) {
     if (!IsAccused(host, finding)) continue;
     const bool has_fault = std::ranges::any_of(host.symptoms, [&](const HostState::Symptom& symptom) {
-      return model::IsDeviceFault(symptom.record.symptom) && now - symptom.heard <= HostState::kSymptomHolds;
+      return IsFaultOf(host, symptom, accused, picture, now);
     });
     if (has_fault) signs.insert(Sign::kDevice);
     if (now - host.last_heard >= options.silent_after) signs.insert(Sign::kSilence);
