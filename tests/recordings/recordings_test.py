@@ -14,6 +14,7 @@ PROGRAM, FOLDER = "", pathlib.Path()
 FAULTS = {
     "h100-ddp": [("non_comm_slow", 2, 63, 108), ("non_comm_hang", 1, 128, 153)],
     "h100-pipeline": [("non_comm_slow", 1, 47, 92), ("non_comm_hang", 2, 92, 117)],
+    "h100-moe": [],  # README.md
     "h100-zero": [("non_comm_slow", 3, 33, 78)],
 }
 
@@ -21,7 +22,7 @@ FAULTS = {
 def findings(name, tick):
     seen = subprocess.run([PROGRAM, "diag", "analyze", str(FOLDER / f"{name}.jsonl.gz"), "--tick", str(tick), "--json", "-"],
                           capture_output=True, text=True, timeout=300, check=False)
-    assert seen.returncode == 1, seen.stderr
+    assert seen.returncode in (0, 1), seen.stderr
     return json.loads(seen.stdout)
 
 
