@@ -135,28 +135,27 @@ void SlowRankWatch::JudgeDue(Role& role) {
 void SlowRankWatch::AddPiece(Role& role, const std::vector<BlockSample>& samples) {
   std::vector<double> spans;
   for (const BlockSample& sample : samples) {
-    role.under_way[sample.rank].push_back(sample);
+    Rank& rank = ranks_[sample.rank];
+    if (rank.num_pieces++ == 0) {
+      rank.under_way = sample;
+    } else {
+      rank.under_way.own_seconds += sample.own_seconds;
+      rank.under_way.host_seconds += sample.host_seconds;
+      rank.under_way.span_seconds += sample.span_seconds;
+    }
     spans.push_back(sample.span_seconds);
   }
   ++role.num_pieces;
   role.seconds += MedianInPlace(spans);
   if (role.seconds < kBlockSecondsMin) return;
   std::vector<BlockSample> whole;
-  for (const auto& [rank, pieces] : role.under_way) {
-    if (pieces.size() != role.num_pieces) continue;
-    BlockSample sum = pieces.front();
-    for (size_t i = 1; i < pieces.size(); ++i) {
-      sum.own_seconds += pieces[i].own_seconds;
-      sum.host_seconds += pieces[i].host_seconds;
-      sum.span_seconds += pieces[i].span_seconds;
-    }
-    whole.push_back(sum);
+  for (const uint32_t r : role.ranks) {
+    if (std::exchange(ranks_[r].num_pieces, 0) == role.num_pieces) whole.push_back(ranks_[r].under_way);
   }
   const auto num_awaited = static_cast<double>(std::ranges::count_if(role.ranks, [&](uint32_t r) {
     return ranks_[r].has_told && ranks_[r].latest_index + kBlocksBehind * role.pieces_usual >= role.next;
   }));
   const uint32_t num_pieces = std::exchange(role.num_pieces, 0);
-  role.under_way.clear();
   role.seconds = 0;
   if (role.num_judged == 0) role.pieces_usual = num_pieces;
   if (static_cast<double>(whole.size()) >= kQuorum * num_awaited) JudgeBlock(role, std::move(whole), num_pieces);

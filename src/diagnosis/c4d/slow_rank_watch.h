@@ -93,6 +93,9 @@ class SlowRankWatch {
     double latest_ratio = 0;  // own over its baseline, in small roles
     uint64_t latest_index = 0;
     bool has_told = false;
+    // Of the block under way: the sum of the pieces that it has told.
+    BlockSample under_way;
+    uint32_t num_pieces = 0;
   };
   struct Role {
     std::vector<uint32_t> ranks;
@@ -104,8 +107,7 @@ class SlowRankWatch {
     uint64_t next = 0;  // pieces below have been judged, or are part of the block under way
     bool is_learned = false;
     uint64_t pieces_usual = 1;  // of a block, when it began
-    // The block under way.
-    std::map<uint32_t, std::vector<BlockSample>> under_way;  // pieces, by rank
+    // Of the block under way.
     uint32_t num_pieces = 0;
     double seconds = 0;
   };
