@@ -205,6 +205,7 @@ class GpuMeter::Loop {
       }
     }
     std::vector<agent::GpuSums> result;
+    result.reserve(sums_of.size());
     for (auto& [key, sums] : sums_of) result.push_back(std::move(sums));
     return result;
   }

@@ -79,6 +79,7 @@ static_assert(offsetof(GpmMetrics, metrics) == 24);
 
 // The functions; none is null.
 struct Functions {
+  // NOLINTBEGIN(readability-identifier-naming): called as functions, by NVML's names
   Code (*Init)() = nullptr;
   Code (*Shutdown)() = nullptr;
   const char* (*ErrorString)(Code) = nullptr;
@@ -97,6 +98,7 @@ struct Functions {
   Code (*GpmSampleFree)(Sample) = nullptr;
   Code (*GpmSampleGet)(Device, Sample) = nullptr;
   Code (*GpmMetricsGet)(GpmMetrics*) = nullptr;
+  // NOLINTEND(readability-identifier-naming)
 };
 
 // A library that is loaded and initialized, until this is destroyed. Functions may be called on any thread.

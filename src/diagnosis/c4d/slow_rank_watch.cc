@@ -65,6 +65,7 @@ std::vector<double> GreatestOfOthers(const std::vector<double>& values) {
     }
   }
   std::vector<double> others;
+  others.reserve(values.size());
   for (const double value : values) others.push_back(value == first ? second : first);
   return others;
 }
@@ -321,7 +322,7 @@ void SlowRankWatch::Learn(const Role& role, const Block& block) {
     const double seconds = block.samples[i].own_seconds;
     Rank& rank = ranks_[block.samples[i].rank];
     if (rank.usual.size() >= kBaselineMax || rank.unsure.size() >= kBaselineMax) continue;
-    rank.unsure.push_back({seconds / (is_small ? block.pieces : usual), block.x[i] / block.seconds});
+    rank.unsure.emplace_back(seconds / (is_small ? block.pieces : usual), block.x[i] / block.seconds);
     if (rank.evidence.value() >= (is_small ? kEvidenceMin : kSuspicious)) continue;
     for (const auto& [value, share] : rank.unsure) {
       if (is_small && rank.baseline) rank.past.push_back(share);
