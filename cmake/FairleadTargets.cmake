@@ -4,6 +4,7 @@
 #     INCLUDE_ROOT DIR: where its headers are named from; default src/
 #     SEPARATE b.cc …: further sources, compiled alone also where FAIRLEAD_UNITY is on (their names or system headers
 #     exclude those of others)
+#     COLD: it waits for people, files or other programs: compiled with FAIRLEAD_COLD_FLAGS
 #   fairlead_test(NAME     SOURCES a_test.cc …  DEPS …)        one GoogleTest binary, its cases registered with CTest
 #   fairlead_simgrid_test(NAME  …)                             the same, where SimGrid is (option FAIRLEAD_SIMGRID)
 #   fairlead_bench(NAME    SOURCES a_bench.cc …  DEPS …)       one Google Benchmark binary (option FAIRLEAD_BENCH)
@@ -27,15 +28,17 @@ target_compile_options(fairlead_compile_options INTERFACE
 target_link_options(fairlead_compile_options INTERFACE
   $<$<BOOL:${FAIRLEAD_FUZZ}>:-fsanitize=address,undefined>)
 
-# Sources that are compiled as one. More: less work for a build from scratch, and more after each change.
+# Sources that are compiled as one, and those of COLD libraries. More: less work for a build from scratch, and more after
+# each change.
 set(FAIRLEAD_UNITY_BATCH 8)
+set(FAIRLEAD_COLD_UNITY_BATCH 12)
 
 # The sources of a target in batches, where FAIRLEAD_UNITY is on.
-function(fairlead_compile_together target)
+function(fairlead_compile_together target batch)
   if(NOT FAIRLEAD_UNITY)
     return()
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${FAIRLEAD_UNITY_BATCH})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${batch})
   # GCC takes a source that is compiled with others for a header, whose types must not use anonymous namespaces;
   # and GCC 12, which inlines more there, sees members of other alternatives of a variant that are not set.
   target_compile_options(${target} PRIVATE
@@ -43,7 +46,7 @@ function(fairlead_compile_together target)
 endfunction()
 
 function(fairlead_library name)
-  cmake_parse_arguments(ARG "" "INCLUDE_ROOT" "SOURCES;HEADERS;SEPARATE;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "COLD" "INCLUDE_ROOT" "SOURCES;HEADERS;SEPARATE;DEPS" ${ARGN})
   fairlead_check_arguments(fairlead_library ${name})
   if(NOT ARG_INCLUDE_ROOT)
     set(ARG_INCLUDE_ROOT ${PROJECT_SOURCE_DIR}/src)
@@ -51,7 +54,13 @@ function(fairlead_library name)
   if(ARG_SOURCES)
     add_library(fairlead_${name} STATIC ${ARG_SOURCES} ${ARG_SEPARATE})
     set(scope PUBLIC)
-    fairlead_compile_together(fairlead_${name})
+    if(ARG_COLD)
+      fairlead_compile_together(fairlead_${name} ${FAIRLEAD_COLD_UNITY_BATCH})
+      separate_arguments(flags UNIX_COMMAND "${FAIRLEAD_COLD_FLAGS}")
+      target_compile_options(fairlead_${name} PRIVATE ${flags})
+    else()
+      fairlead_compile_together(fairlead_${name} ${FAIRLEAD_UNITY_BATCH})
+    endif()
     set_source_files_properties(${ARG_SEPARATE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   else()
     add_library(fairlead_${name} INTERFACE)
@@ -76,7 +85,7 @@ function(fairlead_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE fairlead_compile_options ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE FAIRLEAD_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  fairlead_compile_together(${name})
+  fairlead_compile_together(${name} ${FAIRLEAD_UNITY_BATCH})
   # Most of what a test compiles is the macros of GoogleTest, which no one debugs or waits for.
   separate_arguments(flags UNIX_COMMAND "${FAIRLEAD_TEST_FLAGS}")
   target_compile_options(${name} PRIVATE ${flags})

@@ -13,7 +13,7 @@ export LC_ALL=C
 root=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.." && pwd)
 packages=${PACKAGES:-$root/out/packages}
 mirror=${MIRROR:-http://deb.debian.org/debian}
-names=(fairlead fairlead-agent fairlead-controller libfairlead-preload)
+names=(fairlead fairlead-agent fairlead-controller fairlead-slurm libfairlead-preload)
 work=$(mktemp -d)
 base=${1:-$work}/base
 system=$work/system
@@ -142,16 +142,23 @@ check_programs() {
     version=${version#*~git*.}
     expect "+g${version:0:7}" 'fairlead --version'
   fi
-  for program in agent controller cert diag experiment lab predict trace; do
+  for program in "$system"/usr/bin/fairlead-*; do
+    program=${program##*/fairlead-}
+    [[ $program != trainer ]] || continue
     expect "fairlead " "fairlead-$program --version"
+  done
+  # Commands of all programs, each found by `fairlead`.
+  for program in agent audit cert controller diag doctor experiment fabric get lab predict sched "sim chaos" top trace; do
     expect Usage "fairlead $program --help"
   done
   expect Usage 'fairlead-trainer --help || true'
   expect ecmp 'cd /var/tmp && fairlead sim run scenarios/two-jobs.yaml --policy ecmp,crux'
+  expect crux 'cd /tmp && fairlead sim run scenarios/two-jobs.yaml --policy crux-levels --detail agents'
   expect Usage 'fairlead lab --help'
   expect large-model 'cd / && fairlead explain job large-model --scenario scenarios/two-jobs.yaml'
   expect ok 'cd /tmp && fairlead check scenarios/two-jobs.yaml && echo ok'
   expect '' 'fairlead schema scenario | head -n 1'
+  expect ok 'cd /tmp && fairlead sim chaos --seeds 1 >/dev/null && echo ok'
   expect "h0-key.pem" 'cd /tmp && fairlead-cert init keys && fairlead-cert host keys h0 && ls keys'
 }
 
@@ -160,6 +167,10 @@ check_libraries() {
   expect done 'FAIRLEAD_JOB=j LD_PRELOAD=/usr/lib/fairlead/libfairlead-steer.so bash -c "echo > /dev/tcp/127.0.0.1/1" || echo done'
   expect done 'LD_PRELOAD=/usr/lib/fairlead/libnccl-profiler-fairlead.so bash -c "echo done"'
   [[ -f $system/usr/lib/fairlead/python/fairlead_torch/__init__.py ]] || fail "no fairlead_torch"
+  [[ -f $system/usr/lib/fairlead/spank_fairlead.so ]] || fail "no SPANK plugin"
+  for program in epilog job-end prolog watchdog; do
+    expect '' "bash -n /usr/share/fairlead/integrations/slurm/fairlead-$program"
+  done
 }
 
 check_services() {
@@ -318,7 +329,7 @@ check_upgrade() {
   expect "next version" 'tail -n 1 /etc/default/fairlead-controller'
   expect kept 'cat /var/lib/fairlead-agent/state'
   say "and back again"
-  inside 'DEBIAN_FRONTEND=noninteractive dpkg --force-confold --force-downgrade -i /packages/{fairlead,fairlead-agent,fairlead-controller,libfairlead-preload}_*.deb' >"$work/output" 2>&1 ||
+  inside 'DEBIAN_FRONTEND=noninteractive dpkg --force-confold --force-downgrade -i /packages/{fairlead,fairlead-agent,fairlead-controller,fairlead-slurm,libfairlead-preload}_*.deb' >"$work/output" 2>&1 ||
     fail "downgrade: $(tail -n 5 "$work/output")"
   expect mine 'tail -n 1 /etc/default/fairlead-agent'
   expect "fairlead " 'fairlead-agent --version'

@@ -88,7 +88,7 @@ export function undo(host) {
     text: `The isolation of ${host} is taken back: it may be given to jobs again. If it is still broken, jobs will fail on it.`,
     path: "/v1/steering/undo",
     makeBody: () => ({ host }),
-    done: `${host} is to be returned.`,
+    done: `${host} will be returned.`,
   });
 }
 
@@ -98,7 +98,7 @@ export function offerSpare(host) {
     text: `${host} is offered in place of hosts that are isolated: a job may be restarted on it. It should be free and healthy.`,
     path: "/v1/steering/spare",
     makeBody: () => ({ host }),
-    done: `${host} is a spare.`,
+    done: `${host} is now a spare.`,
   });
 }
 

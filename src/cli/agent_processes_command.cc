@@ -152,7 +152,7 @@ report::Document RenderPending(const service::FolderLook& look) {
 report::Document Render(const AgentProcessesOptions& options, const service::FolderLook& look) {
   report::Document text;
   if (look.processes.empty()) {
-    text += fmt::format("No training process has a segment in {}: none is loaded with libnccl-profiler-fairlead.so.\n",
+    text += fmt::format("No training process has a segment in {}: none has loaded libnccl-profiler-fairlead.so.\n",
                         options.folder.folder);
   } else {
     text += RenderProcesses(look) + RenderPending(look);

@@ -89,7 +89,7 @@ void WatchSymptoms(const AgentRunOptions& options, const std::shared_ptr<const s
   if (options.ignores_symptoms) return;
   auto watch = std::make_shared<service::SymptomWatch>(service::SymptomWatchOptions{.nvml = nvml});
   if (!watch->kernel_log_status().ok()) {
-    server->log(fmt::format("errors of devices are not seen: {}", watch->kernel_log_status().message()));
+    server->log(fmt::format("device errors are not seen: {}", watch->kernel_log_status().message()));
   }
   server->read_symptoms = [watch] { return watch->Look(); };
 }

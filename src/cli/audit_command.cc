@@ -38,7 +38,7 @@ void AddAuditCommands(CLI::App& app, Invocation* invocation) {
   audit->footer("Example: fairlead audit verify /var/log/fairlead-controller/audit.jsonl");
   audit->require_subcommand(1);
   CLI::App* verify = audit->add_subcommand(
-      "verify", "Check that nothing in a log was changed, taken out or put in; exit code 1: something was.");
+      "verify", "Check that nothing in a log was changed, removed or inserted; exit code 1: something was.");
   auto options = std::make_shared<VerifyOptions>();
   verify->add_option("FILE", options->path, "The file of --audit")->required();
   verify

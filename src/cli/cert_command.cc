@@ -69,8 +69,8 @@ void AddCertCommands(CLI::App& app, Invocation* invocation) {
   revoke->add_option("folder", options->host.folder, "The folder of the authority")->required();
   revoke->add_option("host", options->host.host, "Name of the host")->required();
   revoke->footer(
-      "Example: fairlead cert revoke /etc/fairlead/keys h7\nGive the list to the controller by --tls-revoked; it reads "
-      "it again when it changes.");
+      "Example: fairlead cert revoke /etc/fairlead/keys h7\nGive the list to the controller with --tls-revoked; it "
+      "rereads the list when it changes.");
   revoke->callback([options, invocation] {
     const auto list = service::RevokeCertificate(options->host.folder, options->host.host);
     if (list.ok()) fmt::print("revoked; the controller needs {} (--tls-revoked)\n", *list);

@@ -199,7 +199,9 @@ void AddDiagCommands(CLI::App& app, Invocation* invocation) {
   auto options = std::make_shared<DiagOptions>();
   CLI::App* analyze = diag->add_subcommand("analyze", "Find the rank, host or link at fault in a recording of a job.");
   analyze->add_option("FILE", options->files, "Files of one job: one recording, or one file for each rank")->required();
-  analyze->add_option("--input-format", options->format, "Of the files: auto, dump, flight-recorder, inspector or ras")
+  analyze
+      ->add_option("--input-format", options->format,
+                   "Format of the files: auto, dump, flight-recorder, inspector or ras")
       ->capture_default_str();
   analyze->add_option("--tick", options->tick_s, "Seconds of recorded time between analyses")->capture_default_str();
   analyze

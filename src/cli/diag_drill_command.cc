@@ -242,9 +242,9 @@ void AddSteeringOptions(CLI::App* drill, DrillCommandOptions* options) {
   controller::SteeringOptions& steering = options->drill.steering;
   drill->add_option("--mode", options->mode, "What steering may do: observe, recommend or act")->capture_default_str();
   drill->add_option("--spares", options->spares, "Spare hosts; by default 8 for each 128");
-  drill->add_option("--hosts-per-hour", steering.max_hosts_per_job_hour, "Hosts of the job isolated in an hour at most")
+  drill->add_option("--hosts-per-hour", steering.max_hosts_per_job_hour, "Most hosts of the job isolated in an hour")
       ->capture_default_str();
-  drill->add_option("--job-share", steering.max_job_share_per_day, "Share of its hosts isolated in a day, 0..1")
+  drill->add_option("--job-share", steering.max_job_share_per_day, "Largest share of its hosts isolated in a day, 0..1")
       ->capture_default_str();
   drill->add_option("--hold-off", options->hold_off_min, "Minutes without action after a restart")
       ->capture_default_str();
@@ -263,7 +263,7 @@ void AddDiagDrillCommand(CLI::App* diag, Invocation* invocation) {
   AddJobOptions(drill, options->drill.cluster.shape);
   drill
       ->add_option("--fault", options->faults,
-                   "What is planted, several if given again: KIND@SECOND[:RANK[xMAGNITUDE]]; kinds: " + KindNames())
+                   "Fault to inject, several if given again: KIND@SECOND[:RANK[xMAGNITUDE]]; kinds: " + KindNames())
       ->type_name("FAULT");
   drill
       ->add_option("--draw", options->draw,
@@ -273,10 +273,10 @@ void AddDiagDrillCommand(CLI::App* diag, Invocation* invocation) {
   drill->add_option("--pause", options->pauses, "Announced maintenance, in seconds; several if given again")
       ->type_name("FROM-UNTIL");
   drill->add_option("--minutes", options->minutes, "Time to simulate")->capture_default_str();
-  drill->add_option("--seed", options->seed, "Of noise, and of places of faults")->capture_default_str();
+  drill->add_option("--seed", options->seed, "Seed of the noise and of where faults strike")->capture_default_str();
   AddSteeringOptions(drill, options.get());
   drill->add_flag("--only-c4d", options->only_c4d, "Leave out the run without C4D");
-  drill->add_option("--audit", options->audit, "Add what steering had done to FILE, a line of JSON each")
+  drill->add_option("--audit", options->audit, "Append what steering did to FILE, one line of JSON each")
       ->type_name("FILE");
   AddOutputOptions(drill, &options->output, "Write the result as JSON to FILE; - prints only JSON");
   drill->add_option("--html", options->html, "Write a self-contained page with timelines to FILE; - prints only it")

@@ -96,8 +96,8 @@ std::string RenderPage(const DiagReport& report, const std::string& command_line
   body += RenderFindings(report);
   if (analysis.waits) {
     const report::PageFigure figure = {analysis.waits->title, Draw(*analysis.waits),
-                                       "Arrows lead to who is waited for. Nodes that wait for the same, and are waited "
-                                       "for by the same, are one."};
+                                       "Arrows lead to what is waited for. Nodes that wait for the same nodes, and for "
+                                       "which the same nodes wait, are drawn as one."};
     body += "<section>\n<h2>What is stuck</h2>\n" + report::RenderFigure(figure, "h3") + "</section>\n";
   }
   if (!analysis.delays.empty()) {

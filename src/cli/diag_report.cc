@@ -121,7 +121,7 @@ report::TextTable MakeTable(const DiagReport& report) {
        {"state", report::Align::kLeft, "", "suspect until it has lasted long enough"},
        {"since", report::Align::kRight, "", "from the start of the recording"},
        {"confirmed", report::Align::kRight},
-       {"sure", report::Align::kRight, "", "confidence, from 0 to 1: in so many of such cases it was right"},
+       {"sure", report::Align::kRight, "", "confidence, from 0 to 1: the share of such cases in which it was right"},
        {"culprit", report::Align::kLeft},
        {"do", report::Align::kLeft, "", "what is recommended"}});
   for (const Finding& finding : report.analysis.findings) {

@@ -255,7 +255,7 @@ void AddExplainCommand(CLI::App& app, Invocation* invocation) {
   explain->require_subcommand(1);
   auto options = std::make_shared<ExplainOptions>();
   CLI::App* job = explain->add_subcommand("job",
-                                          "What slows a job down, which link and which other jobs cost it how much; "
+                                          "Show what slows a job down, and what each link and other job costs it; "
                                           "why it was given its GPUs, or has to wait.");
   job->add_option("JOB", options->job, "Name or number of the job")->required();
   job->add_option("--scenario", options->scenario, "Scenario file (YAML)");

@@ -30,7 +30,7 @@ Status LoadWorkload(const ElasticExplainOptions& options, LoadedWorkload* loaded
     return OkStatus();
   }
   if (options.profiles.empty()) {
-    return InvalidArgument("--workload FILE needs --profiles FOLDER: where the speeds of its applications lie");
+    return InvalidArgument("--workload FILE needs --profiles FOLDER, with the speeds of its applications");
   }
   FL_ASSIGN_OR_RETURN(loaded->profiles, sim::LoadPolluxProfiles(options.profiles));
   FL_ASSIGN_OR_RETURN(loaded->jobs, sim::LoadPolluxWorkload(options.workload, loaded->profiles));

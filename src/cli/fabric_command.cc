@@ -134,7 +134,7 @@ void AddImport(CLI::App* fabric, Invocation* invocation) {
       ->add_option("--addresses", options->addresses,
                    "Write the addresses of NICs and switches to FILE, for the controller")
       ->type_name("FILE");
-  import->add_option("--speed", options->import.default_gbps, "Speed of cables of which the file has none")
+  import->add_option("--speed", options->import.default_gbps, "Speed of cables for which the file has none")
       ->type_name("GBPS")
       ->check(CLI::Range(1e-6, 1e6));
   import

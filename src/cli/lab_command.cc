@@ -145,8 +145,7 @@ int LabFault(const LabCommandOptions& options) {
   if (options.side != "both") return SlowSide(options, *state, cable);
   const Status status = lab::SetCableHealth(*folder, &*state, cable, options.health);
   if (!status.ok()) return ReportError(status);
-  fmt::print("{} {}; routes are those of a healthy protocol again after {:.0f} ms\n",
-             lab::CableName(state->plan, cable),
+  fmt::print("{} {}; routes follow after {:.0f} ms\n", lab::CableName(state->plan, cable),
              options.health <= 0   ? std::string("is cut")
              : options.health == 1 ? std::string("is healthy")
                                    : fmt::format("has {:g} of its speed", options.health),

@@ -15,6 +15,7 @@
 #include "report/yaml_reference.h"
 #include "sim/scenario_keys.h"
 #include "sim/scenario_template.h"
+#include "topology/address_book.h"
 #include "topology/fabric_keys.h"
 
 namespace fairlead::cli {
@@ -129,7 +130,47 @@ constexpr const char* kFabricIntroduction =
     "# Keys of a fabric file\n\n"
     "Generated from the reader: `fairlead schema fabric --page`. Scenarios have the same section under `fabric`.\n";
 
+constexpr const char* kAddressesIntroduction =
+    "# The addresses file\n\n"
+    "Generated from the reader: `fairlead schema addresses --page`. JSON, one object with maps from IP addresses (IPv4 "
+    "or IPv6) to names of the\nfabric. Each address appears once. `fairlead fabric import` writes it, `fairlead check "
+    "FABRIC ADDRESSES` validates it, `fairlead controller\n--addresses` needs it.\n\n";
+
+std::string AddressesPage() {
+  std::string text = kAddressesIntroduction;
+  text += "| key | whose addresses | value | example |\n| --- | --- | --- | --- |\n";
+  for (const topology::AddressMapKey& key : topology::AddressMapKeys()) {
+    text += fmt::format("| `{}` | {} | {} | `\"{}\": \"{}\"` |\n", key.name, key.meaning, key.named, key.address,
+                        key.name_of_it);
+  }
+  return text;
+}
+
+// JSON Schema, draft 7: as strict as the reader, but for names that the fabric does not have.
+report::Json AddressesSchema() {
+  report::Json properties = report::Json::object();
+  for (const topology::AddressMapKey& key : topology::AddressMapKeys()) {
+    const report::Json example = {{std::string(key.address), std::string(key.name_of_it)}};
+    properties[std::string(key.name)] = {
+        {"type", "object"},
+        {"description", std::string(key.meaning)},
+        {"propertyNames", {{"anyOf", report::Json::array({{{"format", "ipv4"}}, {{"format", "ipv6"}}})}}},
+        {"additionalProperties", {{"type", "string"}, {"description", std::string(key.named)}}},
+        {"examples", report::Json::array({example})}};
+  }
+  return {{"$schema", "http://json-schema.org/draft-07/schema#"},
+          {"$id", "https://fairlead.invalid/schemas/addresses.json"},
+          {"title", "addresses file"},
+          {"type", "object"},
+          {"properties", std::move(properties)},
+          {"additionalProperties", false}};
+}
+
 int Schema(const SchemaOptions& options) {
+  if (options.name == "addresses") {
+    const Status written = WriteOutput("-", options.page ? AddressesPage() : report::Dump(AddressesSchema()));
+    return written.ok() ? kExitOk : ReportError(written);
+  }
   const bool is_scenario = options.name == "scenario";
   const YamlMapKeys& keys = is_scenario ? sim::kScenarioKeys : topology::kFabricFileKeys;
   const std::string text =
@@ -143,9 +184,11 @@ int Schema(const SchemaOptions& options) {
 void AddSchema(CLI::App& app, Invocation* invocation) {
   auto options = std::make_shared<SchemaOptions>();
   CLI::App* schema = app.add_subcommand("schema", "Print every key of a file format: a JSON schema, or a page.");
-  schema->add_option("FORMAT", options->name, "scenario, or fabric (a file whose only key is `fabric`)")
+  schema
+      ->add_option("FORMAT", options->name,
+                   "scenario, fabric (a file whose only key is `fabric`), or addresses (of NICs and switches)")
       ->required()
-      ->check(OneOf({"scenario", "fabric"}));
+      ->check(OneOf({"scenario", "fabric", "addresses"}));
   schema->add_flag("--page", options->page, "A page in Markdown instead of the JSON schema");
   schema->footer("Example: fairlead schema scenario > scenario.json");
   schema->callback([options, invocation] { invocation->exit_code = Schema(*options); });

@@ -24,9 +24,10 @@ namespace {
 constexpr std::string_view kClient = "fairlead-client";
 
 constexpr std::array kSiblings = {
-    SiblingCommand{"sim chaos",
-                   "Check laws of controller and agents on virtual time while things break; exit code 1: one does not "
-                   "hold."},
+    SiblingCommand{
+        "sim chaos",
+        "Check laws of controller and agents in virtual time while things break; exit code 1: a law does not "
+        "hold."},
     SiblingCommand{"diag", "Find what is broken in a training job."},
     SiblingCommand{"sched", "Simulate who gets how many GPUs, without a network."},
     SiblingCommand{"predict", "Predict which jobs are predictable, when they end and how fast they train."},
@@ -39,7 +40,7 @@ constexpr std::array kSiblings = {
     SiblingCommand{"get", "List what a running controller knows.", kClient},
     SiblingCommand{"describe", "Show all that a running controller knows of one thing.", kClient},
     SiblingCommand{"watch", "Print events and findings of a running controller as they come.", kClient},
-    SiblingCommand{"pause", "Have a running controller do nothing about a job for a while, such as an evaluation.",
+    SiblingCommand{"pause", "Have a running controller leave a job alone for a while, such as during an evaluation.",
                    kClient},
     SiblingCommand{"undo", "Have a running controller return a host that it has isolated.", kClient},
     SiblingCommand{"spare", "Offer a running controller a free host in place of isolated ones.", kClient},

@@ -203,7 +203,7 @@ void AddSimChaosCommand(CLI::App& app, Invocation* invocation) {
   CLI::App* sim = app.add_subcommand("sim", "Simulate shared training clusters.");
   CLI::App* command = sim->add_subcommand(
       "chaos",
-      "Check laws of controller and agents on virtual time while things break; exit code 1: one does not hold.");
+      "Check laws of controller and agents in virtual time while things break; exit code 1: a law does not hold.");
   command->add_option("--seed", options->search.first_seed, "Seed of the first run")->capture_default_str();
   command->add_option("--seeds", options->search.num_seeds, "Runs, each with another seed")
       ->capture_default_str()
@@ -217,13 +217,13 @@ void AddSimChaosCommand(CLI::App& app, Invocation* invocation) {
   command->add_option("--hosts", options->search.run.num_hosts, "Hosts, three on each leaf")
       ->capture_default_str()
       ->check(CLI::Range(2, 64));
-  command->add_option("--jobs", options->search.run.num_jobs, "Jobs, which begin, end and start again")
+  command->add_option("--jobs", options->search.run.num_jobs, "Jobs; they begin, end and start again")
       ->capture_default_str()
       ->check(CLI::Range(0, 64));
   command->add_option("--faulty-s", options->faulty_s, "Seconds with faults, and with jobs that begin and end")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e6));
-  command->add_option("--calm-s", options->calm_s, "Seconds without, before the system has to be in order")
+  command->add_option("--calm-s", options->calm_s, "Seconds without faults, before the system has to be in order")
       ->capture_default_str()
       ->check(CLI::Range(30.0, 1e6));
   command->add_option("--replay", options->replay, "Repeat the run of FILE (as --save writes it)")->type_name("FILE");

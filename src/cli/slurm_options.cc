@@ -12,18 +12,21 @@ namespace fairlead::cli {
 void AddSlurmOptions(CLI::App* command, SlurmCommandOptions* options) {
   command
       ->add_option("--engine", options->engine,
-                   "Scheduler that says whose jobs are and carries out actions: slurm; default: none")
+                   "Scheduler that says whose a job is, and carries out actions: slurm; default: none")
       ->check(OneOf({"slurm"}));
   command->add_option("--slurm-period", options->period_s, "Seconds between readings of Slurm")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
-  command->add_option("--slurm-spares", options->spares, "Reservation that keeps spare hosts free: fairlead...")
+  command
+      ->add_option("--slurm-spares", options->spares,
+                   "Reservation that keeps spare hosts free; its name begins with fairlead")
       ->type_name("NAME");
   command->add_option("--slurm-test", options->test_program, "Program that tests an isolated host, run there by srun")
       ->type_name("PROGRAM");
   command
-      ->add_option("--alive-file", options->alive_file,
-                   "Write the time to FILE after each reading with --steer act; elastic jobs that are held are started")
+      ->add_option(
+          "--alive-file", options->alive_file,
+          "With --steer act, write the time to FILE after each reading of Slurm; held elastic jobs are then started")
       ->type_name("FILE");
   command
       ->add_option("--slurm-elastic", options->elastic,
@@ -35,7 +38,7 @@ void AddSlurmOptions(CLI::App* command, SlurmCommandOptions* options) {
       ->capture_default_str();
   command
       ->add_option("--allocation-option", options->settings,
-                   "A number of that policy: NAME=NUMBER, such as round_s=60; may come several times")
+                   "An option of that policy, such as round_s=60; may be given several times")
       ->allow_extra_args(false)
       ->type_name("NAME=NUMBER");
 }

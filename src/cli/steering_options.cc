@@ -39,7 +39,7 @@ void AddLimitOptions(CLI::App* command, SteeringCommandOptions* options) {
   command->add_option("--hold-off", options->hold_off_s, "Seconds after a restart during which a job is left alone")
       ->check(CLI::Range(0.0, 86'400.0))
       ->capture_default_str();
-  command->add_option("--min-confidence", options->min_confidence, "Least confidence of a finding to act on")
+  command->add_option("--min-confidence", options->min_confidence, "Minimum confidence of a finding to act on")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
 }

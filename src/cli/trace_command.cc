@@ -117,7 +117,7 @@ void AddGenerate(CLI::App& trace_app, Invocation* invocation) {
                   "Write a self-contained HTML page with figures to FILE; - prints only the page")
       ->type_name("FILE");
   app->footer(
-      "Every option without a default above has the profile's.\n"
+      "Options without a default above default to the profile's.\n"
       "Example: fairlead trace generate --seed 7 --gpu-jobs-only -o trace.csv --html trace.html");
   app->callback([options, invocation] {
     const Status status = Generate(*options, invocation->command_line);

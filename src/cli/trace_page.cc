@@ -218,8 +218,7 @@ std::string RenderTracePage(const trace::Trace& trace, const trace::TraceProfile
                             const trace::GoodnessOfFit& fit, const std::string& command) {
   std::string body = fmt::format(
       "<header>\n<p class=\"kicker\">Fairlead trace</p>\n<h1>{}</h1>\n<p>{}, {} of them with GPUs, beside what is "
-      "published "
-      "of {}.</p>\n</header>\n",
+      "published about {}.</p>\n</header>\n",
       report::EscapeMarkup(trace.title), report::FormatCount(fit.num_jobs, "job"),
       report::FormatCount(fit.num_gpu_jobs), report::EscapeMarkup(profile.name));
   body += "<section>\n<h2>Figures</h2>\n" + RenderFigure(DrawArrivals(trace, profile), "h3");

@@ -89,7 +89,7 @@ report::Document RenderFit(const trace::GoodnessOfFit& fit) {
                            {"trace", Align::kRight},
                            {"unit", Align::kLeft},
                            {"distance", Align::kRight, "",
-                            "relative error in %; of whole laws Kolmogorov-Smirnov, of labels total variation"},
+                            "relative error in %; for distributions Kolmogorov-Smirnov, for labels total variation"},
                            {"band", Align::kRight, "", "largest distance that is accepted"},
                            {"", Align::kLeft}});
   for (const FitRow& row : SelectRows(fit)) {

@@ -189,7 +189,7 @@ void Describe(Archive& archive, Record& seen) {
   archive.Required(4, "processes", seen.processes, codec::AtMost{kProcessesMax});
   archive.Optional(5, "symptoms", seen.symptoms, codec::AtMost{kSymptomsMax});
   archive.Law([&] {
-    if (!telemetry::IsReportInstant(seen.at)) return fmt::format("at: found {}, which is no instant", seen.at.ns());
+    if (!telemetry::IsReportInstant(seen.at)) return fmt::format("at: found {}, which is not an instant", seen.at.ns());
     for (const model::HostSymptomRecord& symptom : seen.symptoms) {
       const size_t bytes = symptom.text.size();
       if (bytes > kSymptomBytesMax || !IsUtf8(symptom.text)) {

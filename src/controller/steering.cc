@@ -235,7 +235,7 @@ std::vector<HostId> Steering::GuiltyHosts(const Finding& finding) const {
 Steering::Objection Steering::FindObjection(SimTime now, const Finding& finding,
                                             const std::vector<HostId>& guilty) const {
   if (finding.syndrome == model::Syndrome::kMismatch) {
-    return {"software", "a fault of the program; no host is touched"};
+    return {"software", "a bug in the program; no host is touched"};
   }
   switch (finding.action) {
     case RecommendedAction::kRestart:
@@ -262,18 +262,18 @@ Steering::Objection Steering::FindObjection(SimTime now, const Finding& finding,
     return {"confidence", fmt::format("confidence is only {:.2f}", finding.confidence)};
   }
   if (job.has_unverified_owner)
-    return {"owner", "whose job it is is not verified, or the operator's map of jobs does not let it be acted upon"};
+    return {"owner", "the job's owner is not verified, or the operator's map of jobs does not allow action on it"};
   if (finding.signs.size() < kSignsMin) {
     const std::string known = finding.signs.empty() ? "no sign" : fmt::format("{} alone", Name(finding.signs.front()));
     return {"signs", fmt::format("known by {}, and two independent signs are needed", known), true};
   }
   if (options_.mode == SteeringMode::kObserve) return {"observe", "observing only"};
-  if (job.needs_operator) return {"operator", "an action on the job was given up; a person has to look first", true};
+  if (job.needs_operator) return {"operator", "an action on the job was given up; an operator has to look first", true};
   if (sequences_.contains(finding.job)) return {"busy", "another action on the job is under way", true};
-  if (now < job.paused_until) return {"pause", "the job pauses as announced (" + job.pause_reason + ")", true};
+  if (now < job.paused_until) return {"pause", "a pause of the job was announced (" + job.pause_reason + ")", true};
   if (now < job.hold_off_until) {
     const double seconds = (job.hold_off_until - now).seconds().value();
-    return {"hold-off", fmt::format("the job restarted lately; wait {:.0f} s", seconds), true};
+    return {"hold-off", fmt::format("the job restarted recently; wait {:.0f} s", seconds), true};
   }
   Objection limit = FindLimit(now, finding, guilty);
   if (!limit.rule.empty() || options_.mode == SteeringMode::kAct) return limit;

@@ -252,7 +252,7 @@ Result<std::vector<std::string>> Steering::Restore(std::span<const std::pair<std
     forgotten.push_back(fmt::format("host {} is not in the fabric any more; its condition is forgotten", name));
   }
   for (const JobId job : lost_jobs) {
-    forgotten.push_back(fmt::format("job {} was of such a host; what was under way for it is forgotten", job.value()));
+    forgotten.push_back(fmt::format("job {} was on such a host; what was under way for it is forgotten", job.value()));
   }
   return forgotten;
 }

@@ -123,7 +123,7 @@ TEST(SteeringTest, AJobOfAnUnverifiedOwnerIsNotTouched) {
   const auto actions = bench.Tell(2000, FindingAbout(1, {7}));
   ASSERT_EQ(actions.size(), 1u);
   EXPECT_TRUE(std::holds_alternative<Advise>(actions[0].step));
-  EXPECT_THAT(actions[0].reason, testing::HasSubstr("whose job it is is not verified"));
+  EXPECT_THAT(actions[0].reason, testing::HasSubstr("the job's owner is not verified"));
   EXPECT_TRUE(bench.steering.isolated().empty());
 }
 
@@ -189,7 +189,7 @@ TEST(SteeringTest, OneActionOfAJobAtATime) {
 TEST(SteeringTest, HoldsOffAfterARestart) {
   Bench bench;
   bench.Obey(10, bench.Tell(10, FindingAbout(0, {7})));
-  EXPECT_TRUE(IsAdvice(bench.Tell(300, FindingAbout(1, {8})), "restarted lately; wait 310 s"));
+  EXPECT_TRUE(IsAdvice(bench.Tell(300, FindingAbout(1, {8})), "restarted recently; wait 310 s"));
   EXPECT_TRUE(bench.steering.Handle(At(609), {}).empty());
   // Findings that still hold then are acted upon without a new report.
   EXPECT_FALSE(bench.Obey(610, bench.steering.Handle(At(610), {})).empty());
@@ -265,7 +265,7 @@ TEST(SteeringTest, AnIsolationThatFailsLeavesTheJobAlone) {
   EXPECT_EQ(bench.steering.ConditionOf(kJob), JobCondition::kNeedsOperator);
   EXPECT_EQ(bench.steering.ConditionOf(HostId(7)), HostCondition::kInDoubt);
   EXPECT_EQ(bench.steering.spares().size(), 4u);
-  EXPECT_TRUE(IsAdvice(bench.Tell(5000, FindingAbout(1, {8})), "a person has to look"));
+  EXPECT_TRUE(IsAdvice(bench.Tell(5000, FindingAbout(1, {8})), "an operator has to look first"));
   bench.Send(6000, JobRunning{kJob, Hosts(0, 40)});
   EXPECT_EQ(bench.steering.ConditionOf(kJob), JobCondition::kSteered);  // what was held up begins
 }
@@ -310,7 +310,7 @@ TEST(SteeringTest, AnnouncedPausesHoldActionsUp) {
   ASSERT_EQ(excused.size(), 1u);
   EXPECT_EQ(std::get<ExcuseJob>(excused.front().step).until, At(100));
   EXPECT_TRUE(bench.Send(6, PauseAnnounced{kJob, At(100), "switch upgrade"}).empty());
-  EXPECT_TRUE(IsAdvice(bench.Tell(10, FindingAbout(0, {7})), "pauses as announced (switch upgrade)"));
+  EXPECT_TRUE(IsAdvice(bench.Tell(10, FindingAbout(0, {7})), "a pause of the job was announced (switch upgrade)"));
   EXPECT_TRUE(bench.steering.Handle(At(99), {}).empty());
   EXPECT_FALSE(bench.Obey(100, bench.steering.Handle(At(100), {})).empty());
 }

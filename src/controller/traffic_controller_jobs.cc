@@ -55,8 +55,8 @@ std::string TrafficController::Translate(HostId host, const WantedConnection& wa
                                          traffic::ConnectionRequest* request) const {
   const std::optional<NicId> source = addresses_.FindNic(wanted.source);
   if (!source || fabric_.host_of(*source) != host) {
-    return fmt::format("source {} is no NIC of host {}: agents ask for their own host only", wanted.source.ToString(),
-                       fabric_.HostName(host));
+    return fmt::format("source {} is not a NIC of host {}: agents ask for their own host only",
+                       wanted.source.ToString(), fabric_.HostName(host));
   }
   const std::optional<NicId> destination = addresses_.FindNic(wanted.destination);
   if (!destination) {

@@ -56,7 +56,7 @@ void TrafficController::Hear(HostId host, const JobMeasured& message) {
   // Late messages of ended jobs are normal.
   if (!id || FindShare(*id, host) == nullptr) return;
   if (const std::string fault = FindFault(message); !fault.empty()) {
-    return Object(host, fmt::format("measured of job {}: {}: ignored", message.job, fault));
+    return Object(host, fmt::format("measurement of job {}: {}: ignored", message.job, fault));
   }
   Share& share = jobs_.at(*id).shares.at(host);
   const bool is_first = !share.measured.has_value();

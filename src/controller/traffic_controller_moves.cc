@@ -83,11 +83,10 @@ void TrafficController::NoteImmovable(const traffic::PathsMoved& action) {
     }
   }
   for (const auto& [key, count] : counts) {
-    Note(
-        Noted::Severity::kWarning, "job " + jobs_.at(key.first).name,
-        fmt::format("{} open queue pairs of RoCE on {} can't be moved from outside of their process ({}): they stay on "
-                    "their paths, whatever is planned for them; a restart of the job opens them on new ones",
-                    count, fabric_.HostName(action.host), traffic::Name(key.second)));
+    Note(Noted::Severity::kWarning, "job " + jobs_.at(key.first).name,
+         fmt::format("{} open RoCE queue pairs on {} can't be moved from outside their process ({}): they stay on "
+                     "their paths, whatever is planned for them; a restart of the job opens them on new ones",
+                     count, fabric_.HostName(action.host), traffic::Name(key.second)));
   }
 }
 

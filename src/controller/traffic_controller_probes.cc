@@ -67,7 +67,7 @@ void TrafficController::Carry(const traffic::ProbeRoundStarted& action) {
 std::string TrafficController::Translate(HostId host, const PortScanSeen& seen,
                                          traffic::PortScanSeen* translated) const {
   if (!IsOwn(host, seen.source)) {
-    return fmt::format("source {} is no NIC of this host", seen.source.ToString());
+    return fmt::format("source {} is not a NIC of this host", seen.source.ToString());
   }
   const NicId source = *addresses_.FindNic(seen.source);
   const std::optional<NicId> destination = addresses_.FindNic(seen.destination);

@@ -410,7 +410,7 @@ TEST(TrafficControllerTest, OpenQueuePairsOfRoceStayAndAnEventSaysSo) {
     EXPECT_TRUE(cluster.agent(3).arrivals.empty()) << "nothing is rewritten";
     const auto is_it = [](const Noted& note) {
       return note.subject == "job gpt" && note.severity == Noted::Severity::kWarning &&
-             note.text.find("1 open queue pairs of RoCE on h0 can't be moved") != std::string::npos;
+             note.text.find("1 open RoCE queue pairs on h0 can't be moved") != std::string::npos;
     };
     EXPECT_EQ(std::ranges::any_of(cluster.notes(), is_it), is_open);
   }

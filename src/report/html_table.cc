@@ -211,7 +211,7 @@ std::string RenderJobTable(const FigureInput& input) {
   const std::vector<JobId> ids = OrderJobs(input);
   std::string html = "<section>\n<h2>Jobs</h2>\n";
   if (ids.empty()) return html + "<p class=\"muted\">No job was submitted.</p>\n</section>\n";
-  const size_t num_shown = std::min(ids.size(), kNumJobsShown);
+  const size_t num_shown = std::min(ids.size(), kNumJobRowsShown);
   const size_t num_unfolded = std::min(num_shown, kNumJobsUnfolded);
   html += JobRows(input, ids, 0, num_unfolded);
   if (num_shown > num_unfolded) {

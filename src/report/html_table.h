@@ -15,9 +15,9 @@ std::string RenderPolicyTable(const FigureInput& input);
 // One row per goal with its verdict; nothing where no goal is known.
 std::string RenderGoalTable(const PolicyComparison& comparison);
 
-// One row per job, the greatest changes of GPU-hours first; at most kNumJobsShown, the rest is counted under the table.
+// One row per job, the greatest changes of GPU-hours first; at most kNumJobRowsShown, the others are counted below.
 std::string RenderJobTable(const FigureInput& input);
-inline constexpr size_t kNumJobsShown = 500;
+inline constexpr size_t kNumJobRowsShown = 500;
 // Rows that are visible at once; further ones unfold.
 inline constexpr size_t kNumJobsUnfolded = 60;
 

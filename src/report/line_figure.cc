@@ -11,16 +11,16 @@
 namespace fairlead::report {
 namespace {
 
-constexpr double kMarginTop = 26;  // holds the y axis label
-constexpr double kMarginBottom = 44;
-constexpr double kMarginLeft = 52;
+constexpr double kLineMarginTop = 26;  // holds the y axis label
+constexpr double kLineMarginBottom = 44;
+constexpr double kLineMarginLeft = 52;
 constexpr double kLabelGap = 15;  // between two labels at the ends of curves
 constexpr size_t kEndLabelColumns = 18;
 constexpr size_t kNumXTicks = 8;
 constexpr size_t kNumYTicks = 6;
 
 // Inner frame and the two scales of a figure.
-struct Plot {
+struct LinePlot {
   Box frame;
   Interval x_domain, y_domain;
   LinearScale x, y;
@@ -30,18 +30,18 @@ struct Plot {
   }
 };
 
-Plot MakePlot(const LineFigure& figure) {
+LinePlot MakeLinePlot(const LineFigure& figure) {
   double label_width = 0;
   for (const LineSeries& series : figure.series) {
     label_width = std::max(label_width, LabelWidth(TruncateToWidth(series.label, kEndLabelColumns)));
   }
-  const Box frame = {kMarginLeft, kMarginTop, figure.width - kMarginLeft - label_width - 20,
-                     figure.height - kMarginTop - kMarginBottom};
+  const Box frame = {kLineMarginLeft, kLineMarginTop, figure.width - kLineMarginLeft - label_width - 20,
+                     figure.height - kLineMarginTop - kLineMarginBottom};
   return {frame, figure.x_domain, figure.y_domain, LinearScale(figure.x_domain, {frame.x, frame.x + frame.width}),
           LinearScale(figure.y_domain, {frame.y + frame.height, frame.y})};
 }
 
-void DrawAxes(const LineFigure& figure, const Plot& plot, SvgFigure& svg) {
+void DrawAxes(const LineFigure& figure, const LinePlot& plot, SvgFigure& svg) {
   const double bottom = plot.frame.y + plot.frame.height;
   const double right = plot.frame.x + plot.frame.width;
   for (const Tick& tick : figure.y_ticks) {
@@ -71,7 +71,7 @@ void ForEachStretch(const std::vector<Point>& points, Visit visit) {
   }
 }
 
-void DrawBand(const LineSeries& series, const Plot& plot, SvgFigure& svg) {
+void DrawBand(const LineSeries& series, const LinePlot& plot, SvgFigure& svg) {
   if (series.band_low.size() != series.points.size() || series.band_high.size() != series.points.size()) return;
   ForEachStretch(series.points, [&](size_t begin, size_t end) {
     std::vector<Point> lower, upper;
@@ -83,7 +83,7 @@ void DrawBand(const LineSeries& series, const Plot& plot, SvgFigure& svg) {
   });
 }
 
-void DrawCurve(const LineSeries& series, const Plot& plot, SvgFigure& svg) {
+void DrawCurve(const LineSeries& series, const LinePlot& plot, SvgFigure& svg) {
   ForEachStretch(series.points, [&](size_t begin, size_t end) {
     std::vector<Point> pixels;
     for (size_t i = begin; i < end; ++i) pixels.push_back(plot.At(series.points[i].x, series.points[i].y));
@@ -96,7 +96,7 @@ void DrawCurve(const LineSeries& series, const Plot& plot, SvgFigure& svg) {
 }
 
 // Heights of the labels at the ends of the curves, moved apart so that none covers another.
-std::vector<double> PlaceLabels(const LineFigure& figure, const Plot& plot) {
+std::vector<double> PlaceLabels(const LineFigure& figure, const LinePlot& plot) {
   std::vector<double> heights;
   for (const LineSeries& series : figure.series) {
     double y = plot.y(plot.y_domain.low);
@@ -140,7 +140,7 @@ void FitAxes(LineFigure* figure) {
 
 std::string Draw(const LineFigure& figure) {
   SvgFigure svg(figure.width, figure.height, figure.title, figure.description);
-  const Plot plot = MakePlot(figure);
+  const LinePlot plot = MakeLinePlot(figure);
   DrawAxes(figure, plot, svg);
   for (const LineSeries& series : figure.series) DrawBand(series, plot, svg);
   for (const LineSeries& series : figure.series) DrawCurve(series, plot, svg);

@@ -65,8 +65,8 @@ Document RenderRemoval(const RemovalEffect& e) {
                   e.gained_s < 0 ? "more" : "less", FormatShort(std::abs(e.gained_gpu_hours))),
       kTextWidth, 2);
   if (!e.moved.empty()) {
-    text += WrapText(CleanText(fmt::format("Not only that differs: on other hosts without it {} {}.",
-                                           e.moved.size() == 1 ? "runs" : "run", fmt::join(e.moved, ", "))),
+    text += WrapText(CleanText(fmt::format("That is not the only difference: without it, {} {} on other hosts.",
+                                           fmt::join(e.moved, ", "), e.moved.size() == 1 ? "runs" : "run")),
                      kTextWidth, 2);
   }
   return text;

@@ -110,18 +110,18 @@ class Verifier {
       // Where a chain begins after it, that vouches for it; else it is not of the log.
       unvouched_.push_back(verdict_.num_lines);
       is_last_whole_ = line.has_value();
-      Warn(line.has_value() ? "has no hash" : "was cut short, or is no JSON");
+      Warn(line.has_value() ? "has no hash" : "was cut short, or is not JSON");
       return;
     }
     if (line->begins) {
       ++verdict_.num_beginnings;
       if (line->chain != Next(HashOf(all_.substr(0, position_)), line->line)) {
-        Break("the hash that begins here does not fit to all before it: something there was changed");
+        Break("the hash that begins here does not match all before it: something there was changed");
       }
     } else if (!unvouched_.empty()) {
-      Break("follows a line without a hash: something was put in, or changed");
+      Break("follows a line without a hash: something was inserted, or changed");
     } else if (line->chain != Next(chain_, line->line)) {
-      Break("its hash does not fit: it, or what was before it, was changed or taken out");
+      Break("its hash does not match: this line, or what was before it, was changed or removed");
     }
     unvouched_.clear();
     ++verdict_.num_chained;

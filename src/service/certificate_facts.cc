@@ -24,7 +24,7 @@ Result<OpensslCertificate> ParseCertificate(const std::string& text, const char*
   OpensslCertificate certificate(PEM_read_bio_X509(Open(text).get(), nullptr, nullptr, nullptr));
   ERR_clear_error();
   if (certificate == nullptr) {
-    return InvalidArgument(fmt::format("TLS: the {} is no certificate in PEM; make one with fairlead cert", what));
+    return InvalidArgument(fmt::format("TLS: the {} is not a certificate in PEM; make one with fairlead cert", what));
   }
   return certificate;
 }
@@ -45,7 +45,7 @@ Result<CertificateFacts> ReadCertificateFacts(const TlsTexts& texts) {
   const OpensslKey key(PEM_read_bio_PrivateKey(Open(texts.key).get(), nullptr, no_password, nullptr));
   if (key == nullptr) {
     ERR_clear_error();
-    return InvalidArgument("TLS: the private key is no key in PEM without a password; make one with fairlead cert");
+    return InvalidArgument("TLS: the private key is not a key in PEM without a password; make one with fairlead cert");
   }
   CertificateFacts facts;
   std::array<char, 256> name{};

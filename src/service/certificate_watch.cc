@@ -33,7 +33,7 @@ std::optional<std::string> CertificateWatch::Look(int64_t now_s) {
   if (!facts.ok()) {
     if (facts.status().message() == fault_) return std::nullopt;
     fault_ = facts.status().message();
-    return fault_ + "; what was read before is used";
+    return fault_ + "; the files read before stay in use";
   }
   fault_.clear();
   if (expires_s_ != facts->not_after_s) warned_days_.reset();
@@ -46,10 +46,10 @@ std::optional<std::string> CertificateWatch::Look(int64_t now_s) {
     warned_days_ = days;
     warned_at_s_ = now_s;
     const std::string when =
-        left_s < 0 ? "has expired: nobody is let in any more" : fmt::format("expires in {} h", left_s / 3600);
+        left_s < 0 ? "has expired: no agent is let in any longer" : fmt::format("expires in {} h", left_s / 3600);
     return fmt::format(
         "the certificate {} (or its authority's) {}; make another one with fairlead cert and replace the files, "
-        "which are read again",
+        "which are reread",
         files_.certificate, when);
   }
   return std::nullopt;

@@ -78,12 +78,12 @@ class ConnectionGate::Loop {
   Status status() const {
     const int64_t now = NowMs();
     const auto is_within = [now](int64_t at_ms, std::chrono::milliseconds time) { return now - at_ms < time.count(); };
-    if (!is_within(looped_ms_, kStuckAfter)) return Unavailable("agents are not let in: the gate stands still");
+    if (!is_within(looped_ms_, kStuckAfter)) return Unavailable("agents are not let in: the gate is stuck");
     const bool is_refusing = refused_ms_ != 0 && is_within(refused_ms_, kShownFor);
     if (is_refusing || !HasRoom()) {
       return {StatusCode::kResourceExhausted,
-              fmt::format("agents are not let in: this process may have {} descriptors for connections, and has them; "
-                          "raise its limit (LimitNOFILE, ulimit -n)",
+              fmt::format("agents are not let in: this process may have {} descriptors for connections, and all are in "
+                          "use; raise its limit (LimitNOFILE, ulimit -n)",
                           FirstReserved(options_.num_reserved))};
     }
     return OkStatus();

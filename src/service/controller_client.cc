@@ -75,8 +75,7 @@ Status Validate(const ControllerClientOptions& options) {
   if (options.tls.is_set()) return LoadTlsFiles(options.tls).status();
   if (endpoint.is_local() || options.is_insecure_allowed) return OkStatus();
   return InvalidArgument(fmt::format(
-      "address {}: other machines are spoken to with TLS only; name authority, certificate and key, or allow "
-      "plaintext",
+      "address {}: connections to other machines need TLS; name authority, certificate and key, or allow plaintext",
       options.address));
 }
 

@@ -74,7 +74,7 @@ Result<uint32_t> CountStart(store::Store* store) {
   if (!records.empty()) {
     const std::string& value = records.front().value;
     if (std::from_chars(value.data(), value.data() + value.size(), starts).ec != std::errc()) {
-      return Status(StatusCode::kDataLoss, fmt::format("store: record {} is no number", kStartsKey));
+      return Status(StatusCode::kDataLoss, fmt::format("store: record {} is not a number", kStartsKey));
     }
   }
   ++starts;
@@ -416,9 +416,9 @@ void ControllerDaemon::Parts::LogChanges() {
   const Status status = loop_->store_status();
   if (status == logged_store_status_) return;
   if (status.ok()) {
-    spdlog::warn("the store keeps what happens again; agents are answered");
+    spdlog::warn("the store can be written again; agents are answered");
   } else {
-    spdlog::error("nothing is kept, so no agent is answered until it is: {}", status.message());
+    spdlog::error("the store can't be written, so no agent is answered until it can: {}", status.message());
   }
   logged_store_status_ = status;
 }

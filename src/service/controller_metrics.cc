@@ -47,7 +47,7 @@ void AddProcess(const ControllerSnapshot& snapshot, MetricList* list) {
   list->Family("fairlead_build_info", "Always 1; the label has the version.", prometheus::MetricType::Gauge);
   list->Add({{"version", snapshot.version}}, 1);
   list->Counter("process_cpu_seconds_total", "User and system time of all threads, in seconds.", CpuSeconds());
-  list->Gauge("fairlead_peak_memory_bytes", "Most memory that was resident, in bytes.", PeakRssMb() * 1e6);
+  list->Gauge("fairlead_peak_memory_bytes", "Peak resident memory, in bytes.", PeakRssMb() * 1e6);
 }
 
 void AddStreams(const ControllerServerCounters& streams, MetricList* list) {
@@ -57,7 +57,7 @@ void AddStreams(const ControllerServerCounters& streams, MetricList* list) {
                 static_cast<double>(streams.refused));
   list->Counter("fairlead_streams_unreadable_total", "Streams ended for a message that can't be read.",
                 static_cast<double>(streams.unreadable));
-  list->Counter("fairlead_streams_slow_total", "Streams ended for not listening, or for not speaking.",
+  list->Counter("fairlead_streams_slow_total", "Streams ended because the agent did not read, or did not send.",
                 static_cast<double>(streams.slow));
   list->Counter("fairlead_streams_throttled_total", "Times that an agent had to wait, having sent more than its share.",
                 static_cast<double>(streams.throttled));
@@ -172,9 +172,9 @@ void AddFindings(const ControllerSnapshot& snapshot, MetricList* list) {
   for (const auto& job : snapshot.watched_jobs) list->Add({{kJobLabel, job.name}}, static_cast<double>(job.num_ranks));
   list->Counter("fairlead_jobs_stopped_total", "Jobs all of whose processes ended at once, and not by themselves.",
                 static_cast<double>(snapshot.watch.ends));
-  list->Counter("fairlead_looks_total", "Looks of agents at processes of a job.",
+  list->Counter("fairlead_looks_total", "Times that agents looked at processes of a job.",
                 static_cast<double>(snapshot.watch.looks));
-  list->Counter("fairlead_looks_dropped_total", "Looks that were too many to be taken.",
+  list->Counter("fairlead_looks_dropped_total", "Looks that were too many to be processed.",
                 static_cast<double>(snapshot.watch.dropped_looks + snapshot.diagnosis.looks_dropped));
   list->Counter("fairlead_diagnosis_seconds_total", "Time spent on diagnosing, in seconds.",
                 snapshot.diagnosis.handling.value());
@@ -236,7 +236,7 @@ void AddScheduler(const SchedulerNumbers& scheduler, MetricList* list) {
   for (const std::string& state : States{"pending", "configuring", "running", "suspended", "completing"}) {
     list->Add({{"state", state}}, count(scheduler.jobs, state));
   }
-  list->Gauge("fairlead_scheduler_unknown_hosts", "Hosts that the scheduler has and the fabric has not.",
+  list->Gauge("fairlead_scheduler_unknown_hosts", "Hosts that the scheduler has and the fabric does not.",
               static_cast<double>(scheduler.hosts_not_in_fabric));
   list->Gauge("fairlead_scheduler_stopped_jobs", "Jobs that are stopped by us, and not placed yet.",
               static_cast<double>(scheduler.jobs_stopped));

@@ -313,10 +313,10 @@ Result<std::shared_ptr<grpc::ServerCredentials>> CredentialsFor(const Endpoint& 
     return grpc::experimental::TlsServerCredentials(tls);
   }
   if (endpoint.is_local() || options.is_insecure_allowed) return grpc::InsecureServerCredentials();
-  return InvalidArgument(fmt::format(
-      "address {}: other machines are listened to with TLS only; name authority, certificate and key (made by "
-      "fairlead cert), or allow plaintext with --insecure",
-      endpoint.ToString()));
+  return InvalidArgument(
+      fmt::format("address {}: connections from other machines need TLS; name authority, certificate and key (made by "
+                  "fairlead cert), or allow plaintext with --insecure",
+                  endpoint.ToString()));
 }
 
 }  // namespace
@@ -386,7 +386,7 @@ class ControllerServer::Streams final : public StreamOwner {
   };
 
   std::vector<Endpoint> endpoints_;
-  std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>> doors_;  // of server_
+  std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>> acceptors_;  // of server_
   std::unique_ptr<ConnectionGate> gate_;
   grpc::AsyncGenericService service_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
@@ -425,7 +425,7 @@ Status ControllerServer::Streams::Listen() {
       FL_RETURN_IF_ERROR(CheckCanListen(endpoint));
       builder.AddListeningPort(endpoint.ToString(), credentials, &unix_ports[i]);
     } else {
-      doors_.push_back(builder.experimental().AddExternalConnectionAcceptor(
+      acceptors_.push_back(builder.experimental().AddExternalConnectionAcceptor(
           grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials));
     }
   }
@@ -450,11 +450,11 @@ Status ControllerServer::Streams::OpenGate() {
     if (!endpoint.is_unix()) endpoints.push_back(&endpoint);
   }
   if (endpoints.empty()) return OkStatus();
-  FL_ASSIGN_OR_RETURN(gate_, ConnectionGate::Open(endpoints, {}, [this](size_t door, int listener, int connection) {
+  FL_ASSIGN_OR_RETURN(gate_, ConnectionGate::Open(endpoints, {}, [this](size_t acceptor, int listener, int connection) {
                         grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
                         parameters.listener_fd = listener;
                         parameters.fd = connection;
-                        doors_[door]->HandleNewConnection(&parameters);
+                        acceptors_[acceptor]->HandleNewConnection(&parameters);
                       }));
   return OkStatus();
 }
@@ -500,7 +500,7 @@ void ControllerServer::Streams::OnCall(bool ok) {
     stream->Reject({grpc::StatusCode::UNIMPLEMENTED, "no such method"});
   } else if (!has_room) {
     counters_.refused++;
-    stream->Reject({grpc::StatusCode::RESOURCE_EXHAUSTED, "the controller has all streams it can have"});
+    stream->Reject({grpc::StatusCode::RESOURCE_EXHAUSTED, "the controller has no room for another stream"});
   } else {
     counters_.opened++;
     stream->Begin();
@@ -608,7 +608,7 @@ void ControllerServer::Streams::RefreshRevoked() {
 Status ControllerServer::Streams::status() const {
   const std::lock_guard lock(fault_mutex_);
   if (!revocation_fault_.empty()) {
-    return Unavailable(revocation_fault_ + "; the list of revoked certificates is what it was");
+    return Unavailable(revocation_fault_ + "; the previous list of revoked certificates stays in use");
   }
   return gate_ == nullptr ? OkStatus() : gate_->status();
 }

@@ -72,7 +72,8 @@ Result<Endpoint> ParseEndpoint(std::string_view text) {
   const bool has_brackets = host.starts_with('[') && host.ends_with(']');
   if (has_brackets) host = host.substr(1, host.size() - 2);
   if (host.empty()) return BadEndpoint(text, "no host");
-  if (has_brackets != (host.find(':') != std::string_view::npos)) return BadEndpoint(text, "brackets amiss");
+  if (has_brackets != (host.find(':') != std::string_view::npos))
+    return BadEndpoint(text, "misplaced or missing brackets");
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), endpoint.port);
   if (error != std::errc() || end != port.data() + port.size()) return BadEndpoint(text, "no port of 0 to 65535");
   endpoint.host = host;

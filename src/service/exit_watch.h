@@ -45,7 +45,7 @@ class ExitWatch {
   std::optional<Ticket> Watch(int32_t pid);
   // Nothing: it lives, as the kernel says. Args: of Watch(), not forgotten.
   std::optional<Exit> Find(Ticket ticket) const;
-  // Waits until an end that the kernel has told is seen by Find(). Args: for at most so long.
+  // Waits until an end that the kernel has reported is seen by Find(). Args: for at most so long.
   bool WaitFor(Ticket ticket, int64_t timeout_ms);
   void Forget(Ticket ticket);
 

@@ -16,7 +16,7 @@ FakeNvml fake;
 // Handles count from 1, so that none is null.
 FakeGpu& Of(Device device) { return fake.gpus.at(reinterpret_cast<uintptr_t>(device) - 1); }
 
-// Like NVML: where there is no room, only the number is told.
+// Like NVML: where there is no room, only the number is given.
 Code List(const std::vector<uint32_t>& pids, uint32_t* count, Process* processes) {
   const uint32_t room = *count;
   *count = static_cast<uint32_t>(pids.size());

@@ -16,6 +16,7 @@
 
 #include "base/file_reader.h"
 #include "base/steady_seconds.h"
+#include "service/segment_folder.h"
 #include "shm/job_name.h"
 
 namespace fairlead::service {
@@ -44,7 +45,7 @@ struct Work {
 // A process, not its number: numbers come again.
 struct ProcessIdentity {
   int32_t pid = 0;
-  std::string start;  // field 22 of /proc/PID/stat
+  uint64_t start = 0;  // ProcessStat::start
   auto operator<=>(const ProcessIdentity&) const = default;
 };
 
@@ -54,12 +55,7 @@ struct MeteredProcess {
   Work work;
 };
 
-std::string StartOf(const std::string& stat) {
-  // The name, in brackets, may hold anything.
-  size_t at = stat.rfind(')');
-  for (int field = 2; at != std::string::npos && field < 22; ++field) at = stat.find(' ', at + 1);
-  return at == std::string::npos ? "" : stat.substr(at + 1, stat.find(' ', at + 1) - at - 1);
-}
+using MeteredProcesses = std::map<ProcessIdentity, MeteredProcess>;
 
 std::string JobOf(std::string_view environment) {
   while (!environment.empty()) {
@@ -251,30 +247,46 @@ class GpuMeter::Loop {
     for (size_t g = 0; g < gpus_.size(); ++g) {
       const auto pids = nvml_->ProcessesOn(gpus_[g].device());
       if (!pids.ok()) continue;  // those of before
-      std::map<ProcessIdentity, MeteredProcess> there;
-      for (const int32_t pid : *pids) {
-        if (auto process = Identify(pid)) there.insert(*std::move(process));
-      }
+      MeteredProcesses there = ProcessesThere(*pids, processes_[g]);
       const std::lock_guard lock(mutex_);
-      for (auto& [identity, process] : there) {
-        const auto known = processes_[g].find(identity);
-        if (known != processes_[g].end()) process.work = known->second.work;
-      }
       processes_[g] = std::move(there);
     }
   }
 
-  // Nothing: it has ended, or only works for others.
-  std::optional<std::pair<ProcessIdentity, MeteredProcess>> Identify(int32_t pid) const {
+  // Args: known: those of before; what can't be read now is as it was.
+  MeteredProcesses ProcessesThere(const std::vector<int32_t>& pids, const MeteredProcesses& known) const {
+    MeteredProcesses there;
+    for (const int32_t pid : pids) {
+      const auto stat = ReadProcessStat(options_.proc_folder, pid);
+      if (!stat.ok()) {
+        there.insert(known.lower_bound({.pid = pid, .start = 0}), known.upper_bound({.pid = pid, .start = UINT64_MAX}));
+        continue;
+      }
+      if (stat->state == model::ProcessState::kGone) continue;
+      const ProcessIdentity identity = {.pid = pid, .start = stat->start};
+      const auto before = known.find(identity);
+      // One that names no job is looked at again: it may have been about to start its program.
+      auto process = before != known.end() && !before->second.job.empty() ? std::nullopt : Identify(pid);
+      if (before != known.end()) {
+        if (process.has_value()) process->work = before->second.work;
+        there.emplace(identity, process.value_or(before->second));
+      } else if (process.has_value()) {
+        there.emplace(identity, *std::move(process));
+      }
+    }
+    return there;
+  }
+
+  // Nothing: it has ended, or nothing is known of it, or it only works for others.
+  std::optional<MeteredProcess> Identify(int32_t pid) const {
     const std::string folder = fmt::format("{}/{}", options_.proc_folder, pid);
-    const std::string start = StartOf(ReadFileIfThere(folder + "/stat"));
     const auto user = ReadProcessUser(options_.proc_folder, pid);
-    if (start.empty() || !user.ok() || !user->has_value()) return std::nullopt;
+    if (!user.ok() || !user->has_value()) return std::nullopt;
     if (ReadFileIfThere(folder + "/comm").starts_with(kMpsServer)) return std::nullopt;
     const auto environment = ReadWholeFile(folder + "/environ", kEnvironmentBytesMax);
     std::string job = environment.ok() ? JobOf(*environment) : "";
     if (!shm::IsProcessJobName(job)) job.clear();
-    return std::pair(ProcessIdentity{pid, start}, MeteredProcess{std::move(job), **user, {}});
+    return MeteredProcess{.job = std::move(job), .user = **user, .work = {}};
   }
 
   const GpuMeterOptions options_;
@@ -283,7 +295,7 @@ class GpuMeter::Loop {
   std::vector<std::string> unmeasured_;  // why
 
   mutable std::mutex mutex_;
-  std::vector<std::map<ProcessIdentity, MeteredProcess>> processes_;  // [GPU]
+  std::vector<MeteredProcesses> processes_;  // [GPU]; changed by the thread only
 
   std::mutex stop_mutex_;
   std::condition_variable stopping_;

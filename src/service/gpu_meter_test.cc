@@ -10,12 +10,15 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/temporary_folder.h"
 #include "service/fake_nvml_example.h"
 
 namespace fairlead::service {
@@ -74,17 +77,15 @@ class GpuMeterTest : public testing::Test {
     const std::lock_guard lock(fake_->mutex);
     change(*fake_);
   }
-  void Start(std::vector<FakeGpu> gpus) {
+  void Start(std::vector<FakeGpu> gpus, const std::string& proc_folder = "/proc") {
     Change([&](nvml::FakeNvml& fake) { fake.gpus = std::move(gpus); });
-    auto meter = GpuMeter::Start(Load().value(), Options());
-    ASSERT_TRUE(meter.ok()) << meter.status().message();
-    meter_ = std::move(*meter);
-  }
-  static GpuMeterOptions Options() {
     GpuMeterOptions options;
+    options.proc_folder = proc_folder;
     options.period = SimDuration(2'000'000);
     options.process_period = SimDuration(5'000'000);
-    return options;
+    auto meter = GpuMeter::Start(Load().value(), options);
+    ASSERT_TRUE(meter.ok()) << meter.status().message();
+    meter_ = std::move(*meter);
   }
   static Result<std::shared_ptr<const nvml::Library>> Load() { return nvml::Library::Load(FAIRLEAD_FAKE_NVML); }
   std::vector<GpuSums> Read() { return meter_->Read(&jobs_, SimTime()); }
@@ -147,9 +148,8 @@ TEST_F(GpuMeterTest, AJobOnSeveralGpusIsAddedUp) {
   Start({{.pids = {first.pid()}, .active = {{Metric::kSmActive, 100}, {Metric::kTensorHmma, 100}}},
          {.pids = {second.pid()}, .active = {{Metric::kSmActive, 100}}},
          {.pids = {}, .active = {{Metric::kSmActive, 100}}}});
-  const auto sums = ReadWhen([](const auto& all) { return AllWorked(all, 1); });
+  const auto sums = ReadWhen([](const auto& all) { return AllWorked(all, 1) && all[0].num_gpus == 2; });
   ASSERT_EQ(sums.size(), 1U);
-  EXPECT_EQ(sums[0].num_gpus, 2U);
   EXPECT_NEAR(sums[0].flop.value() / sums[0].busy.value() / (132 * 1e9 * 4096 / 2), 1, 0.3);
 }
 
@@ -162,6 +162,27 @@ TEST_F(GpuMeterTest, AProcessThatHasEndedCountsNoMore) {
   const auto sums = ReadWhen([](const auto& all) { return all.size() == 1; });
   ASSERT_EQ(sums.size(), 1U);
   EXPECT_EQ(sums[0].job, "gpt");
+}
+
+// As where this process has no descriptor left.
+TEST_F(GpuMeterTest, AProcessThatCantBeReadHasNotEnded) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path() / "12");
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(folder.path() / "12" / name, std::ios::trunc) << text;
+  };
+  const std::string stat = "12 (python) S 1 12 12 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0\n";
+  write("stat", stat);
+  write("status", "Name:\tpython\nUid:\t7\t7\t7\t7\n");
+  write("environ", "FAIRLEAD_JOB=gpt");
+  write("comm", "python\n");
+  Start({{.pids = {12}, .active = {{Metric::kSmActive, 100}}}}, folder.path());
+  const auto before = ReadWhen([](const auto& all) { return AllWorked(all, 1); });
+  write("stat", "12 (pyt");
+  const auto later = ReadWhen([&](const auto& all) { return !all.empty() && all[0].busy > 3 * before[0].busy; });
+  EXPECT_EQ(later.at(0).job, before.at(0).job);
+  std::filesystem::remove(folder.path() / "12/stat");
+  ReadWhen([](const auto& all) { return all.empty(); });
 }
 
 TEST_F(GpuMeterTest, ANameThatNoJobMayHaveIsNone) {

@@ -53,7 +53,7 @@ Result<HostHealth> ReadHealth(std::string_view text) {
   health.host = TextOf(json, "host");
   health.at_s = at->get<int64_t>();
   for (const Json& finding : *findings) {
-    if (!finding.is_object()) return NoHealth("a finding is no object");
+    if (!finding.is_object()) return NoHealth("a finding is not an object");
     health.findings.push_back(
         {TextOf(finding, "job"), TextOf(finding, "syndrome"), TextOf(finding, "text"), TextOf(finding, "action")});
   }

@@ -177,7 +177,7 @@ std::optional<PortRewriter> HostAgentServer::Loop::OpenRewriter() {
   auto rewriter = PortRewriter::Open();
   if (rewriter.ok()) {
     const size_t num_rules = rewriter->rules().size();
-    if (num_rules > 0) options_.log(fmt::format("took over {} rewritten ports of the agent before", num_rules));
+    if (num_rules > 0) options_.log(fmt::format("took over {} rewritten ports of the previous agent", num_rules));
     return std::move(*rewriter);
   }
   no_rewriter_because_ = "this host can't rewrite ports: " + rewriter.status().message();
@@ -321,7 +321,7 @@ void HostAgentServer::Loop::Save(SimTime now) {
   saver_.Do([this, state = agent_.State(), revision = saved_revision_] {
     const SimDuration began = ProcessorTime();
     const Status status = WriteFileAtomically(options_.state_path, agent::WriteAgentState(state), Outlives::kProcess);
-    if (!status.ok()) LogOnce("can't keep what this agent holds: " + status.message());
+    if (!status.ok()) LogOnce("can't save this agent's state: " + status.message());
     save_took_ns_ = (ProcessorTime() - began).ns();
     inbox_.Push(agent::StateKept{revision});  // the controller learns of it in any case: jobs come first
   });
@@ -333,7 +333,7 @@ void HostAgentServer::Loop::KeepHealth(SimTime now) {
   if (!health) return;
   saver_.Do([this, text = WriteHealth(*health)] {
     const Status status = WriteFileAtomically(options_.health_path, text, Outlives::kProcess);
-    if (!status.ok()) LogOnce("can't keep what is found about this host: " + status.message());
+    if (!status.ok()) LogOnce("can't save the findings about this host: " + status.message());
   });
 }
 

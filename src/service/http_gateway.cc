@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "model/job_identity.h"
-#include "service/http_door.h"
 #include "service/http_head.h"
+#include "service/http_server.h"
 #include "service/web_files.h"
 
 namespace fairlead::service {
@@ -139,7 +139,7 @@ class MemoryStream final : public httplib::Stream {
   std::string answer_;
 };
 
-// The library's routes and answers, without its sockets and threads: HttpDoor has those.
+// The library's routes and answers, without its sockets and threads: HttpServer has those.
 class Routes final : public httplib::Server {
  public:
   std::string Answer(const std::string& request, const std::string& client) {
@@ -177,20 +177,21 @@ class HttpGateway::Impl {
   const HttpRoles roles_;
   const GatewaySource source_;
   Routes server_;
-  std::unique_ptr<HttpDoor> door_;  // last: it ends before what it uses
+  std::unique_ptr<HttpServer> http_server_;  // last: it ends before what it uses
 };
 
 Status HttpGateway::Impl::Listen() {
   if (endpoint_.is_unix()) return InvalidArgument("--http: expected HOST:PORT, found a UNIX socket");
   AddRoutes();
   FL_ASSIGN_OR_RETURN(
-      door_, HttpDoor::Open(endpoint_, {},
-                            {.admit = [this](const HttpHead& head) { return Admit(head); },
-                             .is_about_health = [](const HttpHead& head) { return head.path() == kHealthPath; },
-                             .answer = [this](const std::string& request,
-                                              const std::string& client) { return server_.Answer(request, client); },
-                             .refuse = WriteRefusal}));
-  endpoint_.port = door_->port();
+      http_server_,
+      HttpServer::Open(endpoint_, {},
+                       {.admit = [this](const HttpHead& head) { return Admit(head); },
+                        .is_about_health = [](const HttpHead& head) { return head.path() == kHealthPath; },
+                        .answer = [this](const std::string& request,
+                                         const std::string& client) { return server_.Answer(request, client); },
+                        .refuse = WriteRefusal}));
+  endpoint_.port = http_server_->port();
   return OkStatus();
 }
 

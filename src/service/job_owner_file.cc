@@ -37,7 +37,7 @@ Result<std::string> ReadOwnFile(const std::string& path) {
   if (!file.is_open()) return NotFound(fmt::format("map of jobs: {} can't be opened: {}", path, std::strerror(errno)));
   struct stat about = {};
   if (fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode)) {
-    return Status(StatusCode::kFailedPrecondition, fmt::format("map of jobs: {} is no regular file", path));
+    return Status(StatusCode::kFailedPrecondition, fmt::format("map of jobs: {} is not a regular file", path));
   }
   FL_RETURN_IF_ERROR(CheckOwner(path, about));
   std::string text;
@@ -64,7 +64,7 @@ Result<controller::JobOwnerMap> LoadJobOwnerMap(const std::string& path) {
   for (auto folder = std::filesystem::absolute(path, error).parent_path();; folder = folder.parent_path()) {
     struct stat about = {};
     if (stat(folder.c_str(), &about) != 0) {
-      return Unavailable(fmt::format("map of jobs: {} can't be asked: {}", folder.string(), std::strerror(errno)));
+      return Unavailable(fmt::format("map of jobs: {} can't be examined: {}", folder.string(), std::strerror(errno)));
     }
     FL_RETURN_IF_ERROR(CheckOwner(folder, about));
     if (folder == folder.root_path()) break;

@@ -67,7 +67,8 @@ std::vector<store::Change> Difference(const std::map<std::string, std::string>& 
 Status LiveSteeringOptions::Validate(bool has_scheduler) const {
   FL_RETURN_IF_ERROR(steering.Validate());
   if (has_scheduler && !hook.command.empty()) {
-    return InvalidArgument("--hook and --engine slurm: one of them carries actions out; leave the other one out");
+    return InvalidArgument(
+        "--hook and --engine slurm: only one of them can carry out actions; leave the other one out");
   }
   if (steering.mode == SteeringMode::kAct && hook.command.empty() && !has_scheduler) {
     return InvalidArgument(
@@ -323,7 +324,7 @@ void LiveSteering::SetStatus(SimTime now, const Status& status) {
   if (before.ok() == status.ok()) return;
   Note(now, status.ok() ? Noted{Noted::Severity::kInfo, "steering", "goes on"}
                         : Noted{Noted::Severity::kWarning, "steering",
-                                "begins nothing until this is well again: " + status.message()});
+                                "begins nothing until this works again: " + status.message()});
 }
 
 Status LiveSteering::Keep() {
@@ -558,7 +559,7 @@ Result<Json> LiveSteering::Order(SteeringEvent event, const OrderText& text) {
   const bool is_kept = handled_.wait_for(lock, options_.order_patience, [&] { return num_orders_kept_ >= number; });
   if (is_kept) return text.about;
   return Unavailable(status_.ok() ? std::string("the diagnosis does not take orders now; try again")
-                                  : "not kept yet, and carried out as soon as it is: " + status_.message());
+                                  : "not saved yet, and carried out as soon as it is: " + status_.message());
 }
 
 }  // namespace fairlead::service

@@ -140,7 +140,8 @@ Status SegmentFolder::Open(const FileName& file, Process* process) const {
   process->file = Descriptor(open(PathOf(file).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!process->file.is_open()) return Unavailable(fmt::format("can't be opened: {}", strerror(errno)));
   struct stat status = {};
-  if (fstat(process->file.get(), &status) != 0) return Unavailable(fmt::format("can't be asked: {}", strerror(errno)));
+  if (fstat(process->file.get(), &status) != 0)
+    return Unavailable(fmt::format("can't be examined: {}", strerror(errno)));
   if (!S_ISREG(status.st_mode)) return InvalidArgument("expected a regular file");
   if (status.st_size != off_t{sizeof(shm::ProfilerSegment)}) {
     return InvalidArgument(
@@ -252,7 +253,7 @@ bool SegmentFolder::LookAt(const FileName& file, Process* process, FolderLook* l
   if (process->job.empty() && shm::IsProcessJobName(contents->job)) {
     process->job = jobs_.KeyOf(contents->job, process->user, pid, look->at);
   }
-  // What is no name is told, but never as a key of another's job.
+  // What is not a name is reported, but never as a key of another's job.
   std::ranges::replace(contents->job, '@', '?');
   if (!process->job.empty()) contents->job = process->job;
   NoteState(pid, contents->process_start, stat, look->at, process);

@@ -57,7 +57,7 @@ void ServiceNotifier::Send(const std::string& lines) {
   std::memcpy(address.sun_path, path_.data(), path_.size());
   if (path_[0] == '@') address.sun_path[0] = '\0';  // a name that is no file
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path_.size());
-  // Who does not listen has no need to be told.
+  // A client that does not listen needs no message.
   static_cast<void>(sendto(socket_.get(), lines.data(), lines.size(), MSG_NOSIGNAL,
                            reinterpret_cast<const sockaddr*>(&address), size));
 }

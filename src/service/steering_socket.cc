@@ -72,7 +72,7 @@ Status ClearWay(const sockaddr_un& address, const std::string& path) {
   }
   // It may have been taken away by its agent meanwhile.
   const bool is_gone = unlink(path.c_str()) == 0 || errno == ENOENT;
-  return is_gone ? OkStatus() : Failed(path, "take away the old socket");
+  return is_gone ? OkStatus() : Failed(path, "remove the old socket");
 }
 
 Status SetRights(const std::string& path, const std::string& group_name) {

@@ -58,7 +58,7 @@ struct ElasticJobs::Entry {
     std::vector<std::string> hosts;
     uint32_t num_restarts = 0;
     SimTime since;
-    std::optional<double> first_steps;  // as told when it was seen first
+    std::optional<double> first_steps;  // as reported when it was first seen
     std::optional<SimTime> window;      // begins where steps were seen
     double window_steps = 0;
   };

@@ -68,7 +68,7 @@ struct ElasticSources {
   std::function<Result<Job>(uint32_t id)> read_job;  // with its comment
   std::function<StepsSeen(const Job& job, const ElasticWish& wish)> read_steps;
   std::function<std::optional<SimTime>(const Job& job, const ElasticWish& wish)> read_checkpoint_time;
-  // Of one subject ("job 7"): something that people should know; each is told once as long as it lasts.
+  // Of one subject ("job 7"): something that people should know; each is reported once for as long as it lasts.
   std::function<void(const std::string& subject, const Status& status)> note;
 };
 

@@ -342,7 +342,7 @@ void Engine::Look(ClusterState state) {
     const std::lock_guard lock(mutex_);
     numbers_.jobs.clear();
     for (const Job& job : state.jobs) ++numbers_.jobs[std::string(NameOf(job.state))];
-    numbers_.hosts_not_in_fabric = told_hosts_.size();
+    numbers_.hosts_not_in_fabric = noted_hosts_.size();
     read_at_ = UnixTime();
     state_ = std::move(state);
   }
@@ -418,12 +418,12 @@ void Engine::TellUnknownHosts(const ClusterState& state) {
     if (!hosts_.contains(node.name)) unknown.insert(node.name);
   }
   std::vector<std::string> news;
-  std::ranges::set_difference(unknown, told_hosts_, std::back_inserter(news));
+  std::ranges::set_difference(unknown, noted_hosts_, std::back_inserter(news));
   for (const std::string& host : news) {
     Note(Severity::kWarning, "host " + host,
          "is a node of Slurm and not in the fabric: it and its jobs are not touched");
   }
-  told_hosts_ = std::move(unknown);
+  noted_hosts_ = std::move(unknown);
 }
 
 void Engine::OfferSpares(const ClusterState& state) {
@@ -477,11 +477,11 @@ void Engine::CleanUp() {
     seen[subject] = since;
     return now - since >= options_.left_after;
   };
-  const auto told = steps_->CleanUp(reservations, is_left);
-  NoteOnce("slurm clean-up", told.ok() ? OkStatus() : told.status());
-  if (!told.ok()) return;
+  const auto notes = steps_->CleanUp(reservations, is_left);
+  NoteOnce("slurm clean-up", notes.ok() ? OkStatus() : notes.status());
+  if (!notes.ok()) return;
   seen_left_ = std::move(seen);
-  for (const std::string& what : *told) Note(Severity::kWarning, "slurm", what);
+  for (const std::string& what : *notes) Note(Severity::kWarning, "slurm", what);
   const auto stopped = ReadStopped(*surroundings_.store);
   const std::lock_guard lock(mutex_);
   if (stopped.ok()) numbers_.jobs_stopped = stopped->size();

@@ -119,7 +119,7 @@ class Engine final : public service::SchedulerEngine {
   std::function<SimTime()> clock_;
 
   // Of the engine's thread.
-  std::set<std::string> told_hosts_;                    // that are not in the fabric
+  std::set<std::string> noted_hosts_;                   // that are not in the fabric
   std::set<std::string> offered_;                       // spares, as of the last reading
   std::map<std::string, Clock::time_point> seen_left_;  // [subject] since when nobody goes on with it
   std::set<std::string> faults_;                        // subjects that something is known to be wrong with

@@ -98,7 +98,7 @@ Result<StepProgress> SteeringSteps::Go(const StepOrder& order) {
 Result<SteeringSteps::CheckedJob> SteeringSteps::CheckJob(const StepOrder& order) {
   const auto refuse = [](std::string why) { return CheckedJob{std::nullopt, std::move(why)}; };
   const auto identity = model::ParseJobKey(order.job);
-  if (!identity.has_value() || !identity->is_owner_verified) return refuse("whose job it is is not verified");
+  if (!identity.has_value() || !identity->is_owner_verified) return refuse("the job's owner is not verified");
   const uint32_t number = JobNumberOf(*identity);
   if (number == 0) return refuse(fmt::format("job {} is no job of Slurm", order.job));
   const Result<Job> job = reader_.ReadJobLine(number);
@@ -375,35 +375,36 @@ Result<StepProgress> SteeringSteps::Return(const StepOrder& order) {
 
 Result<std::vector<std::string>> SteeringSteps::CleanUp(const std::vector<Reservation>& reservations,
                                                         const IsLeft& is_left) {
-  std::vector<std::string> told;
+  std::vector<std::string> notes;
   FL_ASSIGN_OR_RETURN(const auto recorded, ReadIntentions(store_));
   for (const auto& [number, operation] : recorded) {
     if (!is_left(SubjectOf(operation))) continue;
     std::string message;
     FL_RETURN_IF_ERROR(writer_.Abandon(operation, &message));
-    told.push_back(fmt::format("{}: {}", Describe(operation), message));
+    notes.push_back(fmt::format("{}: {}", Describe(operation), message));
   }
   FL_ASSIGN_OR_RETURN(const auto stopped, ReadStopped(store_));
   for (const StopJob& stop : stopped) {
-    if (is_left(SubjectOf(stop))) FL_RETURN_IF_ERROR(CleanUpStop(stop, &told));
+    if (is_left(SubjectOf(stop))) FL_RETURN_IF_ERROR(CleanUpStop(stop, &notes));
   }
   for (const Reservation& reservation : reservations) {
-    if (is_left("reservation " + reservation.name)) FL_RETURN_IF_ERROR(CleanUpReservation(reservation, is_left, &told));
+    if (is_left("reservation " + reservation.name))
+      FL_RETURN_IF_ERROR(CleanUpReservation(reservation, is_left, &notes));
   }
-  return told;
+  return notes;
 }
 
-Status SteeringSteps::CleanUpStop(const StopJob& stop, std::vector<std::string>* told) {
+Status SteeringSteps::CleanUpStop(const StopJob& stop, std::vector<std::string>* notes) {
   FL_ASSIGN_OR_RETURN(const StepProgress left, Carry(LeaveReservation{JobReservation(stop.job), stop.job, stop.owner}));
   if (left.kind != Kind::kDone) return OkStatus();
   std::string message;
   FL_RETURN_IF_ERROR(writer_.ReleaseStopped(stop, &message));
-  told->push_back(message + ": nobody has placed it");
+  notes->push_back(message + ": nobody has placed it");
   return OkStatus();
 }
 
 Status SteeringSteps::CleanUpReservation(const Reservation& reservation, const IsLeft& is_left,
-                                         std::vector<std::string>* told) {
+                                         std::vector<std::string>* notes) {
   const std::string_view name = reservation.name;
   const auto number_after = [name](std::string_view prefix) {
     uint32_t number = 0;
@@ -416,7 +417,7 @@ Status SteeringSteps::CleanUpReservation(const Reservation& reservation, const I
     FL_ASSIGN_OR_RETURN(const StepProgress drained, Carry(DrainHost{host, "its test was cut off"}));
     if (drained.kind != Kind::kDone) return OkStatus();
     FL_ASSIGN_OR_RETURN(const StepProgress gone, Carry(SetReservation{reservation.name, {}, {}}));
-    if (gone.kind == Kind::kDone) told->push_back(host + " is isolated again: its test was cut off");
+    if (gone.kind == Kind::kDone) notes->push_back(host + " is isolated again: its test was cut off");
   } else if (const uint32_t number = name.starts_with(kJobReservations) ? number_after(kJobReservations) : 0;
              number != 0) {
     FL_ASSIGN_OR_RETURN(const auto stopped, FindStopped(number));
@@ -426,7 +427,7 @@ Status SteeringSteps::CleanUpReservation(const Reservation& reservation, const I
     if (!job.ok() && job.status().code() != StatusCode::kNotFound) return job.status();
     FL_ASSIGN_OR_RETURN(const StepProgress gone,
                         Carry(LeaveReservation{reservation.name, number, job.ok() ? job->owner : 0}));
-    if (gone.kind == Kind::kDone) told->push_back(fmt::format("reservation {} is deleted", name));
+    if (gone.kind == Kind::kDone) notes->push_back(fmt::format("reservation {} is deleted", name));
   }
   return OkStatus();
 }

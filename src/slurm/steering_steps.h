@@ -120,8 +120,8 @@ class SteeringSteps {
   std::string UserName(uint32_t user) const;
   Result<StepProgress> LeaveReservationOf(uint32_t job, uint32_t owner, StepProgress before);
 
-  Status CleanUpStop(const StopJob& stop, std::vector<std::string>* told);
-  Status CleanUpReservation(const Reservation& reservation, const IsLeft& is_left, std::vector<std::string>* told);
+  Status CleanUpStop(const StopJob& stop, std::vector<std::string>* notes);
+  Status CleanUpReservation(const Reservation& reservation, const IsLeft& is_left, std::vector<std::string>* notes);
 
   store::Store& store_;
   const SteeringStepOptions options_;

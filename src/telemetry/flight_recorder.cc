@@ -21,8 +21,8 @@ using model::RankId;
 
 // Finished operations before the first unfinished one that are worth telling.
 constexpr size_t kNumFinishedKept = 16;
-// Process groups of which it is told where the program issued what is not finished.
-constexpr size_t kNumPendingTold = 4;
+// Process groups of which is shown where the program issued what is not finished.
+constexpr size_t kNumPendingShown = 4;
 
 // One rank in one group.
 struct Participant {
@@ -333,7 +333,7 @@ class FlightMerger {
     for (const auto& [key, place] : places_) {
       FindCompleted(&participants[key]);
       const std::string pending = PlacesOfPending(participants[key], key.second.name);
-      if (!pending.empty() && pending_.size() < kNumPendingTold) pending_.push_back(pending);
+      if (!pending.empty() && pending_.size() < kNumPendingShown) pending_.push_back(pending);
       CollectiveMerger(participants[key], place.collectives, base).Merge();
       for (const Participant& participant : participants[key]) {
         FL_RETURN_IF_ERROR(MergeP2p(participant, key.second.ranks, place.p2p, base));

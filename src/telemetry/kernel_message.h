@@ -11,7 +11,7 @@ namespace fairlead::telemetry {
 
 struct KernelSymptom {
   model::HostSymptom symptom = model::HostSymptom::kGpuError;
-  // PCI address of a GPU or NIC without its function, "0000:3b:00", or the name of an interface; empty: not told.
+  // PCI address of a GPU or NIC without its function, "0000:3b:00", or the name of an interface; empty: not given.
   std::string device;
 };
 

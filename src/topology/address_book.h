@@ -52,6 +52,17 @@ class AddressBook {
   std::unordered_map<NicId, IpAddress> addresses_;  // the first one of each
 };
 
+// A map of the addresses file from IP addresses to names of the fabric.
+struct AddressMapKey {
+  std::string_view name;
+  std::string_view meaning;     // of the addresses
+  std::string_view named;       // how what has them is named
+  std::string_view address;     // for example
+  std::string_view name_of_it;  // that has this address
+};
+// What the file may hold: for its reader, schema and reference page.
+std::span<const AddressMapKey> AddressMapKeys();
+
 // {"nics": {"10.0.0.1": "h0/nic0", …}, "interfaces": {"10.128.0.1": "h0/nic0->leaf0", …}}, names as the fabric has
 // them. Errors: kInvalidArgument: no JSON, a key or an address that can't be read, a name that the fabric does not
 // know, an address that comes twice; `where` appears in the message, with the line where it is known. Cost: O(n log n).

@@ -12,6 +12,22 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::string_view kNics = "nics";
+constexpr std::string_view kInterfaces = "interfaces";
+constexpr AddressMapKey kAddressMapKeys[] = {
+    {.name = kNics,
+     .meaning = "A NIC of a host; it may have several addresses. NICs without one get no paths.",
+     .named = "HOST/NIC",
+     .address = "10.0.0.1",
+     .name_of_it = "node01/nic0"},
+    {.name = kInterfaces,
+     .meaning = "An interface of a switch, from which it answers probes. Routes through interfaces that are missing "
+                "stay unknown.",
+     .named = "the link that ends there: FROM->TO, FROM->TO#N for cable number N of several",
+     .address = "10.128.0.1",
+     .name_of_it = "node01/nic0->leaf0"},
+};
+
 // Takes the file's tokens one by one; so a duplicate key is seen, and nothing is built from wrong input.
 class AddressBookReader final : public nlohmann::json_sax<Json> {
  public:
@@ -38,8 +54,8 @@ class AddressBookReader final : public nlohmann::json_sax<Json> {
   bool key(string_t& key) override {
     if (depth_ == 1) {
       section_ = key;
-      if (key != "nics" && key != "interfaces") {
-        return Fail(fmt::format("{}: '{}': no such key; known: nics, interfaces", where_, key));
+      if (std::ranges::count(kAddressMapKeys, key, &AddressMapKey::name) == 0) {
+        return Fail(fmt::format("{}: '{}': no such key; known: {}, {}", where_, key, kNics, kInterfaces));
       }
       return true;
     }
@@ -54,7 +70,7 @@ class AddressBookReader final : public nlohmann::json_sax<Json> {
   }
   bool string(string_t& name) override {
     if (depth_ != 2) return Unexpected("a text");
-    return section_ == "nics" ? AddNic(name) : AddInterface(name);
+    return section_ == kNics ? AddNic(name) : AddInterface(name);
   }
 
   bool null() override { return Unexpected("null"); }
@@ -118,6 +134,8 @@ class AddressBookReader final : public nlohmann::json_sax<Json> {
 };
 
 }  // namespace
+
+std::span<const AddressMapKey> AddressMapKeys() { return kAddressMapKeys; }
 
 Result<AddressBook> ReadAddressBook(std::string_view text, const std::string& where, const Fabric& fabric) {
   return AddressBookReader(text, where, fabric).Read();

@@ -180,7 +180,7 @@ class ClientCommandTest(CommandCase):
 
     def test_what_is_no_controller_is_one_line(self):
         gateway = self.gateway()
-        for body, part in ((b"<html>", "no JSON"), ({"jobs": 7}, "jobs: expected a list"),
+        for body, part in ((b"<html>", "not JSON"), ({"jobs": 7}, "jobs: expected a list"),
                            ({"jobs": [{"level": 1}]}, "name: is missing"), ([], "expected an object")):
             gateway.answers["/v1/jobs"] = body
             result = self.ask(gateway, "get", "jobs")

@@ -17,7 +17,9 @@ except ImportError:
 GENERATED = {
     "schemas/scenario.json": ["schema", "scenario"],
     "schemas/fabric.json": ["schema", "fabric"],
+    "schemas/addresses.json": ["schema", "addresses"],
     "docs/reference/scenario.md": ["schema", "scenario", "--page"],
+    "docs/reference/addresses.md": ["schema", "addresses", "--page"],
     "docs/reference/commands.md": ["reference"],
 }
 
@@ -83,6 +85,28 @@ class ScenarioFilesTest(CommandCase):
         self.assertEqual(kinds, ["fabric", "model profile", "trace profile", "workload", "trace", "topology", "addresses"])
         self.assert_refused(self.run_program("check", "workloads/sharded-16.et"), "--gpus")
         self.assertEqual(self.run_program("check", "workloads/sharded-16.et", "--gpus", "16").returncode, 0)
+
+    @unittest.skipIf(jsonschema is None, "python3-jsonschema is not installed")
+    def test_the_schema_of_addresses_takes_and_refuses_what_the_reader_does(self):
+        schema = json.loads((self.source / "schemas/addresses.json").read_text())
+        jsonschema.Draft7Validator.check_schema(schema)
+        validator = jsonschema.Draft7Validator(schema, format_checker=jsonschema.FormatChecker())
+        self.write("fabric.yaml", "fabric: {kind: clos2, leaves: 2, hosts_per_leaf: 1, spines: 1, host: {gpus: 8, nics: 1}}\n")
+        files = [
+            ({}, True),
+            ({"nics": {"10.0.0.1": "h0/nic0", "fd00::1": "h0/nic0"}}, True),
+            ({"nics": {}, "interfaces": {"10.128.4.1": "leaf0->spine0"}}, True),
+            ({"nic": {"10.0.0.1": "h0/nic0"}}, False),
+            ({"nics": {"10.0.0": "h0/nic0"}}, False),
+            ({"nics": {"10.0.0.1": 7}}, False),
+            ({"nics": ["10.0.0.1"]}, False),
+            ([], False),
+        ]
+        for content, is_good in files:
+            self.write("addresses.json", json.dumps(content))
+            result = self.run_program("check", "fabric.yaml", "addresses.json")
+            self.assertEqual(result.returncode, 0 if is_good else 2, (content, result.stderr))
+            self.assertEqual(validator.is_valid(content), is_good, content)
 
     @unittest.skipIf(jsonschema is None, "python3-jsonschema is not installed")
     def test_the_schema_takes_and_refuses_what_the_reader_does(self):

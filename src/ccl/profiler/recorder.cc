@@ -250,7 +250,7 @@ uint64_t Recorder::NextSequence(uint32_t communicator, const OperationEvent& eve
 
 // A send or receive of nothing, or of the rank with itself: NCCL tells that it is enqueued, and never that it has begun
 // or ended. It would be pending for ever.
-bool Recorder::IsNeverTold(uint32_t communicator, const OperationEvent& event) const {
+bool Recorder::IsNeverReported(uint32_t communicator, const OperationEvent& event) const {
   const bool is_transfer = event.kind == shm::OperationKind::kSend || event.kind == shm::OperationKind::kReceive;
   const shm::CommunicatorSlot& slot = segment_->communicators[communicator];
   const bool is_own = slot.num_ranks > 0 && event.root_or_peer == slot.rank;
@@ -281,7 +281,7 @@ void* Recorder::StartOperation(void* context, const OperationEvent& event) {
     return Pack(parent);
   }
   FollowMask();
-  if (IsNeverTold(communicator.index, event)) return Pack(parent);
+  if (IsNeverReported(communicator.index, event)) return Pack(parent);
   uint64_t ticket = 0;
   shm::OperationSlot* slot = TakeOperationSlot(&ticket);
   const uint64_t sequence = NextSequence(communicator.index, event);

@@ -101,7 +101,7 @@ class Recorder {
   void ForgetOperations(uint32_t communicator);
   void ForgetConnections(uint32_t communicator);
   uint64_t NextSequence(uint32_t communicator, const OperationEvent& event);
-  bool IsNeverTold(uint32_t communicator, const OperationEvent& event) const;
+  bool IsNeverReported(uint32_t communicator, const OperationEvent& event) const;
   shm::OperationSlot* TakeOperationSlot(uint64_t* ticket);
   shm::OperationSlot* FindOperation(uint32_t index, uint32_t generation);
   uint32_t FindConnection(uint64_t key);

@@ -17,7 +17,7 @@ namespace fairlead::ccl {
 struct SteeredQueuePair {
   uint16_t port = 0;
   uint8_t bond_port = 0;  // 0: any
-  int exchange = -1;      // socket to the agent, which waits for the outcome; -1: it was told
+  int exchange = -1;      // socket to the agent, which waits for the outcome; -1: it has it
 };
 
 class SteeredQueuePairs {

@@ -9,16 +9,16 @@
 namespace fairlead::cli {
 
 void AddServerOptions(CLI::App* command, ControllerHttpOptions* options) {
-  command->add_option("--server", options->server, "Where the controller's --http is: HOST:PORT, http:// or https://")
+  command->add_option("--server", options->server, "Address of the controller's --http: HOST:PORT, http:// or https://")
       ->type_name("URL")
       ->envname("FAIRLEAD_SERVER")
       ->capture_default_str();
-  command->add_option("--token-file", options->token_file, "Show the controller the token in FILE")
+  command->add_option("--token-file", options->token_file, "Send the controller the token in FILE")
       ->type_name("FILE")
       ->envname("FAIRLEAD_TOKEN_FILE");
   command
       ->add_option("--tls-ca", options->tls_ca,
-                   "Certificates that an https server's is signed by; default: those that this machine trusts")
+                   "CA certificates for an https server; default: those that this machine trusts")
       ->type_name("FILE")
       ->envname("FAIRLEAD_TLS_CA");
 }

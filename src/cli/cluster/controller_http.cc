@@ -36,7 +36,7 @@ Result<report::Json> ReadAnswer(const httplib::Result& answer, const std::string
     return is_ours ? InvalidArgument(message) : Unavailable(message);
   }
   report::Json json = report::Json::parse(answer->body, nullptr, false);
-  if (json.is_discarded()) return Unavailable(fmt::format("{}{}: the answer is no JSON", url, path));
+  if (json.is_discarded()) return Unavailable(fmt::format("{}{}: the answer is not JSON", url, path));
   return json;
 }
 

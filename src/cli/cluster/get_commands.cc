@@ -216,7 +216,7 @@ void AddGetCommand(CLI::App& app, Invocation* invocation) {
   get->add_option("WHAT", options->what, "What to list")
       ->required()
       ->check(OneOf(std::vector<std::string>{"jobs", "links", "hosts", "findings", "connections", "events", "sizes"}));
-  get->add_option("--job", options->job, "Connections of that job alone")->type_name("NAME");
+  get->add_option("--job", options->job, "Only connections of that job")->type_name("NAME");
   get->add_flag("--all", options->all, "Also findings that are over, and healthy links that nothing uses");
   get->add_option("--limit", options->limit, "Connections to list at most")
       ->check(CLI::Range(uint64_t{1}, kAllConnections))
@@ -233,7 +233,7 @@ void AddDescribeCommand(CLI::App& app, Invocation* invocation) {
   describe->add_option("KIND", options->kind, "What it is")
       ->required()
       ->check(OneOf(std::vector<std::string>{"job", "link", "host", "finding"}));
-  describe->add_option("NAME", options->name, "Its name; of a finding its number")->required();
+  describe->add_option("NAME", options->name, "Its name; for a finding, its number")->required();
   AddServerOptions(describe, &options->http);
   describe->footer("Example: fairlead describe job slurm-4711");
   describe->callback([options, invocation] { invocation->exit_code = RunDescribe(*options); });
@@ -242,7 +242,7 @@ void AddDescribeCommand(CLI::App& app, Invocation* invocation) {
 void AddWatchCommand(CLI::App& app, Invocation* invocation) {
   auto options = std::make_shared<WatchOptions>();
   CLI::App* watch = app.add_subcommand("watch", "Print events and findings of a running controller as they come.");
-  watch->add_option("--period", options->period_s, "Time between two questions")
+  watch->add_option("--period", options->period_s, "Time between two requests")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();

@@ -47,7 +47,7 @@ int RunPause(const OrderOptions& options) {
 void AddOrderCommands(CLI::App& app, Invocation* invocation) {
   auto pause = std::make_shared<OrderOptions>();
   CLI::App* command = app.add_subcommand(
-      "pause", "Have a running controller do nothing about a job for a while, such as an evaluation.");
+      "pause", "Have a running controller leave a job alone for a while, such as during an evaluation.");
   command->add_option("JOB", pause->name, "Its name")->required();
   command->add_option("--for", pause->duration, "How long; 0 ends a pause")->type_name("TIME")->capture_default_str();
   command->add_option("--reason", pause->reason, "For the audit log")->required()->type_name("TEXT");
@@ -62,7 +62,7 @@ void AddOrderCommands(CLI::App& app, Invocation* invocation) {
   command->footer("Example: fairlead undo h17 --token-file operator.token");
   command->callback([undo, invocation] {
     invocation->exit_code = Send(undo->http, "/v1/steering/undo", {{"host", undo->name}},
-                                 fmt::format("Host {} is to be returned.", undo->name));
+                                 fmt::format("Host {} will be returned.", undo->name));
   });
 
   auto spare = std::make_shared<OrderOptions>();
@@ -72,7 +72,7 @@ void AddOrderCommands(CLI::App& app, Invocation* invocation) {
   command->footer("Example: fairlead spare h31 --token-file operator.token");
   command->callback([spare, invocation] {
     invocation->exit_code = Send(spare->http, "/v1/steering/spare", {{"host", spare->name}},
-                                 fmt::format("Host {} is a spare one.", spare->name));
+                                 fmt::format("Host {} is now a spare.", spare->name));
   });
 }
 

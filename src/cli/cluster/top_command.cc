@@ -179,7 +179,8 @@ int RunTop(const TopOptions& options) {
   const bool is_once = options.once || !options.output.json_path().empty() || options.output.format != "table";
   if (is_once) return ShowOnce(options, &*controller);
   if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0) {
-    return ReportError(InvalidArgument("top needs a terminal for its picture and its keys; --once prints one picture"));
+    return ReportError(
+        InvalidArgument("top needs a terminal for its display and its keys; --once prints one snapshot"));
   }
   return ShowUntilStopped(options, &*controller);
 }
@@ -189,13 +190,13 @@ int RunTop(const TopOptions& options) {
 void AddTopCommand(CLI::App& app, Invocation* invocation) {
   auto options = std::make_shared<TopOptions>();
   CLI::App* top = app.add_subcommand("top", "Show a running cluster on the terminal: the jobs that lose most first.");
-  top->add_flag("--once", options->once, "Print one picture and end");
-  top->add_option("--period", options->period_s, "Time between two pictures")
+  top->add_flag("--once", options->once, "Print one snapshot and exit");
+  top->add_option("--period", options->period_s, "Time between two snapshots")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.2, 3600.0))
       ->capture_default_str();
   AddServerOptions(top, &options->http);
-  AddOutputOptions(top, &options->output, "Write one picture as JSON to FILE; - prints only JSON");
+  AddOutputOptions(top, &options->output, "Write one snapshot as JSON to FILE; - prints only JSON");
   top->footer(
       "Example: fairlead top --server controller:8080\nKeys: Enter explains a job, o s g n sort, j jobs, f findings, l "
       "links, h hosts, q quits.");

@@ -29,7 +29,7 @@ namespace {
 
 using scheduling::PolicySettings;
 
-// What policies are told about jobs.
+// What policies know about jobs.
 constexpr std::array<std::string_view, 5> kKnown = {"declared", "history", "oracle", "learned", "speeds"};
 
 struct SchedRunOptions {
@@ -194,7 +194,7 @@ void AddRun(CLI::App& sched, Invocation* invocation) {
       "--profiles", options->profiles,
       "Measured speeds: folder of applications (or one that holds traces/), ElasticFlow's folder of speeds, "
       "Gavel's table; default: beside the workload");
-  run->add_option("--layout", options->layout, "Layout of the workload; default: told from the file")
+  run->add_option("--layout", options->layout, "Layout of the workload; default: recognized from the file")
       ->check(OneOf(sim::WorkloadLayoutNames()));
   run->add_option("--gpu-type", options->gpu_type, "Type of GPU where profiles have several (rtx, v100)");
   run->add_option("--cluster", options->cluster, "Nodes and GPUs of each")
@@ -207,11 +207,10 @@ void AddRun(CLI::App& sched, Invocation* invocation) {
   run->add_option("--set", options->settings,
                   "Set an option of all policies that have it, or of one: see fairlead sched options")
       ->type_name("[POLICY.]OPTION=NUMBER");
-  run->add_option(
-         "--known", options->known,
-         "What policies are told. declared: epochs that users declare, jobs that ended, speeds measured during "
-         "the run; history: the same, and nobody declares anything; oracle: true speeds and lengths; learned: "
-         "lengths from loss curves; speeds: true speeds, no lengths")
+  run->add_option("--known", options->known,
+                  "What policies know. declared: epochs that users declare, jobs that ended, speeds measured during "
+                  "the run; history: the same, but users declare nothing; oracle: true speeds and lengths; learned: "
+                  "lengths from loss curves; speeds: true speeds, no lengths")
       ->check(OneOf(std::span<const std::string_view>(kKnown)))
       ->capture_default_str();
   run->add_option("--declared-share", options->declared_share,
@@ -229,11 +228,11 @@ void AddRun(CLI::App& sched, Invocation* invocation) {
   run->add_option("--interval-s", options->interval_s, "Time between two decisions")
       ->check(CLI::Range(1.0, 86400.0))
       ->capture_default_str();
-  run->add_option("--restart-s", options->restart_s, "What a restart costs, and the first start")
+  run->add_option("--restart-s", options->restart_s, "Seconds that a restart costs, and the first start")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
-  run->add_option("--seed", options->seed, "Of policies and models that draw")->capture_default_str();
-  run->add_option("--jobs", options->most_jobs, "Only so many jobs, the first ones; 0: all")->capture_default_str();
+  run->add_option("--seed", options->seed, "Seed of policies and models that draw")->capture_default_str();
+  run->add_option("--jobs", options->most_jobs, "Only the first N jobs; 0: all")->capture_default_str();
   AddOutputOptions(run, &options->output, "Write all results as JSON to FILE; - prints only JSON");
   run->add_option("--html", options->html,
                   "Write a self-contained HTML page with figures to FILE; - prints only the page")
@@ -251,7 +250,7 @@ void AddSchedCommands(CLI::App& app, Invocation* invocation) {
   sched->require_subcommand(1);
   AddRun(*sched, invocation);
   auto policies = std::make_shared<std::vector<std::string>>();
-  CLI::App* options = sched->add_subcommand("options", "List what can be set of each policy.");
+  CLI::App* options = sched->add_subcommand("options", "List the options of each policy.");
   options->add_option("POLICY", *policies, "Policies; default: all")->check(OneOf(scheduling::AllocationPolicyNames()));
   options->footer("Example: fairlead sched options aiturbo");
   options->callback([policies, invocation] { invocation->exit_code = SchedOptionsCommand(*policies); });

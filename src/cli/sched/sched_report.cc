@@ -120,7 +120,7 @@ report::TextTable ForecastsOf(const SchedReport& report) {
   report::TextTable table(
       {{"policy", Align::kLeft},
        {"jobs", Align::kRight, "after 25 %", "of a job's time; how many were predicted by then"},
-       {"p50", Align::kRight, "after 25 %", "error of the predicted end, either way, of what was left"},
+       {"p50", Align::kRight, "after 25 %", "error of the predicted end, either way, relative to the time left"},
        {"p95", Align::kRight, "after 25 %"},
        {"jobs", Align::kRight, "after 50 %"},
        {"p50", Align::kRight, "after 50 %"},
@@ -153,7 +153,7 @@ report::Document RenderSched(const SchedReport& report) {
                   report::FormatCount(report.num_jobs, "job"), report::FormatCount(report.cluster.num_nodes, "node"),
                   report::FormatCount(report.cluster.gpus_per_node, "GPU"), report.known);
   if (report.num_passed_over > 0) {
-    text += fmt::format("{} without GPUs or time passed over\n\n", report::FormatCount(report.num_passed_over, "job"));
+    text += fmt::format("{} without GPUs or time skipped\n\n", report::FormatCount(report.num_passed_over, "job"));
   }
   text += TableOf(report);
   text += "\n";

@@ -20,7 +20,7 @@ struct SchedRun {
 struct SchedReport {
   std::vector<std::string> workloads;  // the files
   std::string layout;
-  std::string known;  // what policies were told
+  std::string known;  // what policies knew
   sim::ElasticCluster cluster;
   size_t num_jobs = 0;         // of all workloads
   size_t num_passed_over = 0;  // that need no GPU, or no time

@@ -261,7 +261,7 @@ bool C4dMaster::IsAftermath(const Suspect& dead) const {
   return false;
 }
 
-// What is slow by the evidence of iterations is told at once; the windows only keep it open.
+// What is slow by the evidence of iterations is reported at once; the windows only keep it open.
 void C4dMaster::JudgeBlocks(SimTime now) {
   slow_->by_blocks = slow_->stragglers.JudgeBlocks();
   if (now < excused_until_ || HasOpen(IsDead) || HasOpen(IsHang)) return;

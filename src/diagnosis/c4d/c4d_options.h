@@ -42,8 +42,8 @@ struct SilenceOptions {
   // operations under way when a host died may take longer to stop; shorter: lost agents are distinguished from lost
   // hosts sooner.
   SimDuration went_on_after = SimDuration(10'000'000'000);
-  // Operations count as completed without ranks that have told nothing for that long, > 0. Longer: gaps in reports cost
-  // fewer instants; shorter: a rank without telemetry hides the others for less time.
+  // Operations count as completed without ranks that have reported nothing for that long, > 0. Longer: gaps in reports
+  // cost fewer instants; shorter: a rank without telemetry hides the others for less time.
   SimDuration without_after = SimDuration(10'000'000'000);
   // Its host is unreachable after that much more, >= 0. Longer: agents may restart unnoticed.
   SimDuration confirm_for = SimDuration(5'000'000'000);

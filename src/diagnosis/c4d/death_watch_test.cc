@@ -117,13 +117,13 @@ TEST(DeathWatchTest, TheFirstToDieIsAlwaysAmongThoseThatAreNamed) {
         const SimTime now = phase[host] + SimDuration(second * 1000 * kMs);
         std::vector<model::RankLiveness> ranks;
         for (uint32_t r = host * kRanksOfHost; r < (host + 1) * kRanksOfHost; ++r) {
-          const bool is_told = seed % 2 == 0;
+          const bool is_reported = seed % 2 == 0;
           const SimDuration within(static_cast<int64_t>(random.Below(2)) * 100 * kMs);
           if (died[r] > now) {
             ranks.push_back(IsAlive(r));
           } else {
-            ranks.push_back(is_told ? IsGone(r, std::min(now, died[r] + SimDuration(within.ns() / 2)), within)
-                                    : IsGone(r));
+            ranks.push_back(is_reported ? IsGone(r, std::min(now, died[r] + SimDuration(within.ns() / 2)), within)
+                                        : IsGone(r));
           }
         }
         deaths.Report(host, now, now + SimDuration(static_cast<int64_t>(random.Below(200)) * kMs), std::move(ranks));

@@ -57,8 +57,8 @@ std::vector<Suspect> FindingTracker::HoldWindow(std::span<const Suspect> suspect
   for (auto& [key, history] : histories_) {
     const bool is_held = held.contains(key);
     history.silent = !is_held && says_nothing(history.latest) ? history.silent + 1 : 0;
-    const bool is_told = history.silent == 0 || history.silent > windows;
-    if (!is_told) continue;
+    const bool is_reported = history.silent == 0 || history.silent > windows;
+    if (!is_reported) continue;
     history.bad = (history.bad << 1) & mask;
     if (!is_held) NoteEnded(key, is_quiet, &history);
   }
@@ -186,11 +186,11 @@ void FindingTracker::NoteReports(FindingId id, const std::vector<model::Evidence
   if (evidence.size() > before) TellMore(id);
 }
 
-// With what is told of the finding anyway, where there is something.
+// With the change of the finding that is reported anyway, where there is one.
 void FindingTracker::TellMore(FindingId id) {
   const Finding& finding = findings_[id.index()];
-  const auto told = std::ranges::find_if(actions_, [id](const C4dAction& a) { return a.finding.id == id; });
-  if (told == actions_.end()) return Tell(FindingChange::kUpdated, id);
+  const auto pending = std::ranges::find_if(actions_, [id](const C4dAction& a) { return a.finding.id == id; });
+  if (pending == actions_.end()) return Tell(FindingChange::kUpdated, id);
   for (C4dAction& action : actions_) {
     if (action.finding.id != id) continue;
     action.finding.signs = finding.signs;

@@ -329,7 +329,7 @@ class HangRule {
                                                      query_.hang.suspect_after + query_.hang.leader_patience;
     if (is_early) {
       suspect.confidence = kBusyConfidence;
-      suspect.summary += "; as the first of its groups it may save or evaluate";
+      suspect.summary += "; as the first of its groups it may be saving or evaluating";
     }
     suspects->push_back(std::move(suspect));
   }
@@ -345,12 +345,11 @@ class HangRule {
     Suspect& suspect = suspects->back();
     suspect.confidence = 0.6;
     if (!silent.empty()) return;
-    if (all.size() == 1 && !picture_.ranks()[all.front()].has_told) {
+    if (all.size() == 1 && !picture_.ranks()[all.front()].has_reported) {
       suspect.confidence = kNoDataConfidence;
       suspect.sub_cause = SubCause::kUnknown;
-      suspect.summary =
-          fmt::format("{}, of which there is no telemetry, is waited for by {} ranks, for all that is known",
-                      Describe(layout_, names_, suspect.culprits), NumWaiting());
+      suspect.summary = fmt::format("{} has sent no telemetry; as far as is known, {} ranks wait for it",
+                                    Describe(layout_, names_, suspect.culprits), NumWaiting());
       return;
     }
     if (all.size() == 1) {
@@ -358,7 +357,7 @@ class HangRule {
       return;
     }
     // Any of them may be the one. At most one innocent rank is named.
-    suspect.summary = fmt::format("{} ranks wait for one of {}, of which reports are missing", NumWaiting(),
+    suspect.summary = fmt::format("{} ranks wait for one of {}, whose reports are missing", NumWaiting(),
                                   Describe(layout_, names_, suspect.culprits));
     suspect.culprits.clear();
     suspect.confidence = 0.3;
@@ -373,10 +372,9 @@ class HangRule {
                                             [&](RankId r) { return layout_.ranks[r.index()].host == host; });
     if (!is_inside_host) return;
     suspect->culprits = {model::HostCulprit(host)};
-    suspect->summary = fmt::format(
-        "{} has stopped inside of {}, or {}, of which reports are missing, has not "
-        "begun it; {} ranks wait",
-        OperationText(*operation), names_.Of(host), Describe(layout_, names_, rank), NumWaiting());
+    suspect->summary =
+        fmt::format("{} has stopped inside {}, or {}, whose reports are missing, has not begun it; {} ranks wait",
+                    OperationText(*operation), names_.Of(host), Describe(layout_, names_, rank), NumWaiting());
   }
 
   // A host that is silent is gone with all its ranks.
@@ -433,14 +431,14 @@ class HangRule {
     suspect->sub_cause = CauseOf(ranks.front(), nullptr) == SubCause::kGpuError ? SubCause::kGpuError : SubCause::kGpu;
     if (hosts.size() > 1) {
       suspect->confidence = 0.3;
-      suspect->summary = fmt::format("One of {} does not go on inside of {}, and nothing tells which; {} ranks wait",
+      suspect->summary = fmt::format("One of {} is stuck inside {}, and it is not known which; {} ranks wait",
                                      Describe(layout_, names_, ranks), what, NumWaiting());
       return;
     }
     const bool is_sure = ranks.size() == 1 && !gpus_.empty();
     suspect->culprits = {is_sure ? model::RankCulprit(layout_, ranks.front()) : model::HostCulprit(*hosts.begin())};
     suspect->confidence = is_sure ? 0.9 : 0.7;
-    suspect->summary = fmt::format("{} of {} does not go on inside of {}; {} ranks wait", is_sure ? "The GPU" : "A GPU",
+    suspect->summary = fmt::format("{} of {} is stuck inside {}; {} ranks wait", is_sure ? "The GPU" : "A GPU",
                                    Describe(layout_, names_, suspect->culprits), what, NumWaiting());
   }
 
@@ -454,12 +452,12 @@ class HangRule {
     if (hosts.size() == 1) {
       suspect->culprits = {model::HostCulprit(*hosts.begin())};
       suspect->summary =
-          fmt::format("{} has stopped inside of {}; {} ranks wait", what, names_.Of(*hosts.begin()), NumWaiting());
+          fmt::format("{} has stopped inside {}; {} ranks wait", what, names_.Of(*hosts.begin()), NumWaiting());
       return;
     }
     suspect->confidence = 0.2;
-    suspect->summary = fmt::format("{} was begun by all its ranks and has stopped; nothing tells where. {} ranks wait",
-                                   what, NumWaiting());
+    suspect->summary = fmt::format(
+        "{} was begun by all its ranks and has stopped, and it is not known where; {} ranks wait", what, NumWaiting());
   }
 
   // Of all ranks that have or should have begun it.
@@ -514,8 +512,8 @@ class HangRule {
     suspect.culprits = RankCulprits(layout_, {culprits.begin(), culprits.end()});
     SetOperation(shown, &suspect);
     suspect.summary =
-        fmt::format("Ranks wait for each other in a circle: they began {} in different orders; {} went another way",
-                    text, culprits.empty() ? "nothing tells who" : Describe(layout_, names_, suspect.culprits));
+        fmt::format("Ranks wait for each other in a circle: they began {} in different orders; {} used another order",
+                    text, culprits.empty() ? "it is not known who" : Describe(layout_, names_, suspect.culprits));
     suspects->push_back(std::move(suspect));
   }
 

@@ -82,8 +82,8 @@ std::vector<Sign> FindSigns(const JobPicture& picture, const model::Finding& fin
   }
   for (const RankId rank : accused) {
     const RankState& state = picture.ranks()[rank];
-    const bool is_told = state.has_told && now - state.last_heard < options.silent_after;
-    if (!is_death && is_told) signs.insert(Sign::kOwnRanks);
+    const bool is_reported = state.has_reported && now - state.last_heard < options.silent_after;
+    if (!is_death && is_reported) signs.insert(Sign::kOwnRanks);
     if (state.process == ProcessState::kStopped) signs.insert(Sign::kKernel);
     if (state.process == ProcessState::kGone && state.exit.is_broken()) signs.insert(Sign::kKernel);
   }

@@ -2,9 +2,9 @@
 //
 // Method      peers      others wait: of a hang, a slow rank or a slow path that is what the suspicion is made of; of a
 //                        death, a rank that lives has begun an operation that the dead one has not finished
-//             own ranks  the accused ranks, or those of the accused host, have told of themselves and are not silent
+//             own ranks  the accused ranks, or those of the accused host, have reported, and are not silent
 //             kernel     the agent of their host says that they have ended, or are stopped
-//             device     their host has told of an error of their GPU, or of a NIC or a port
+//             device     their host has reported an error of their GPU, or of a NIC or a port
 //             silence    nothing has come from their host for `silent_after`
 // Cost        O(pending operations times their ranks), of deaths only.
 #pragma once

@@ -128,19 +128,19 @@ IterationBlocks::Marker IterationBlocks::FindMarker(const Rank& rank) {
 bool IterationBlocks::Learn(const std::vector<uint32_t>& ranks) {
   // What most of them say: by chance one may see bursts where others do not.
   std::map<model::OperationKind, std::vector<Marker>> markers;
-  size_t num_told = 0;
+  size_t num_reported = 0;
   for (const uint32_t index : ranks) {
     const Rank& rank = ranks_[index];
     const Marker marker = FindMarker(rank);
     if (marker.lane == nullptr || (rank.latest - *rank.first).seconds().value() < kLearnSeconds) continue;
     markers[marker.lane->kind].push_back(marker);
-    ++num_told;
+    ++num_reported;
   }
-  if (num_told == 0 || 2 * num_told < ranks.size()) return false;
-  const auto& [kind, told] = *std::ranges::max_element(markers, {}, [](const auto& of) { return of.second.size(); });
+  if (num_reported == 0 || 2 * num_reported < ranks.size()) return false;
+  const auto& [kind, of_kind] = *std::ranges::max_element(markers, {}, [](const auto& of) { return of.second.size(); });
   std::vector<double> bursts;
   std::vector<double> spacings;
-  for (const Marker& marker : told) {
+  for (const Marker& marker : of_kind) {
     bursts.push_back(static_cast<double>(marker.burst));
     spacings.push_back(marker.seconds / static_cast<double>(marker.burst));
   }

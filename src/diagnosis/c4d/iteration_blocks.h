@@ -11,7 +11,7 @@
 //             equal index are the same iterations on all ranks, whatever reports are lost. A group of ranks shares that
 //             number.
 // Cost        O(1) an output; memory linear in the lanes of a rank.
-// Guarantees  a block in which a gap is unknown is not told.
+// Guarantees  a block in which a gap is unknown is not reported.
 // Reference   docs/papers/c4.md.
 #pragma once
 

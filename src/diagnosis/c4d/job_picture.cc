@@ -81,7 +81,7 @@ bool JobPicture::Add(SimTime now, const model::RankReport& report, const Complet
   }
   ++counters_.reports;
   rank.last_heard = hosts_[rank.host].last_heard = last_heard_ = now;
-  rank.has_told = true;
+  rank.has_reported = true;
   if (rank.is_silent) SetSilent(report.rank, false);
   rank.is_finalizing |= report.is_finalizing;
   touched_.clear();

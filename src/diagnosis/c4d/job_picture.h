@@ -67,7 +67,7 @@ struct RankState {
   WholeReport reported_connections;
   // On the master's clock; zero: never.
   SimTime last_heard;
-  bool has_told = false;  // at least one report
+  bool has_reported = false;  // at least one report
   SimTime last_progress;
   bool is_silent = false;
   bool is_finalizing = false;
@@ -141,7 +141,7 @@ class JobPicture {
   // ranks have now finished and reported; its spans live as long as the call.
   bool Add(SimTime now, const model::RankReport& report, const CompletionSink& sink);
   bool Add(SimTime now, const model::HostReport& report);
-  // Operations complete without ranks that have told nothing for that long, while others have. Cost: O(ranks).
+  // Operations complete without ranks that have reported nothing for that long, while others have. Cost: O(ranks).
   void NoteSilence(SimTime now, SimDuration silent_after);
 
   const model::JobLayout& layout() const { return layout_; }

@@ -117,10 +117,10 @@ std::optional<Suspect> JudgeOperation(const JobPicture& picture, CommunicatorId 
   suspect.communicator = id;
   suspect.operation = operation.signature.kind;
   suspect.sequence = operation.signature.sequence;
-  suspect.evidence.push_back({"ranks that mean another operation", static_cast<double>(guilty.size()), 0, "ranks"});
+  suspect.evidence.push_back({"ranks that called another operation", static_cast<double>(guilty.size()), 0, "ranks"});
   suspect.evidence.push_back(
       {"bytes", static_cast<double>(wrong->signature.bytes), static_cast<double>(other.signature.bytes), "bytes"});
-  suspect.summary = fmt::format("{} called {} on {} where {} other ranks called {}: a fault of the program",
+  suspect.summary = fmt::format("{} called {} on {} where {} other ranks called {}: a bug in the program",
                                 Describe(layout, picture.names(), suspect.culprits), TextOf(wrong->signature),
                                 layout.communicators[id.index()].name, other.ranks.size(), TextOf(other.signature));
   return suspect;
@@ -152,7 +152,7 @@ void JudgeTransfers(const JobPicture& picture, CommunicatorId id, std::vector<Su
       suspect.evidence.push_back(
           {"bytes sent, against bytes expected", static_cast<double>(sent), static_cast<double>(expected), "bytes"});
       suspect.summary =
-          fmt::format("{} sends {} bytes on {} where {} expects {}: a fault of the program",
+          fmt::format("{} sends {} bytes on {} where {} expects {}: a bug in the program",
                       Describe(layout, picture.names(), ranks[i]), sent, layout.communicators[id.index()].name,
                       Describe(layout, picture.names(), ranks[lane.peer]), expected);
       suspects->push_back(std::move(suspect));

@@ -26,7 +26,7 @@ constexpr double kBlockSecondsMin = 2;
 constexpr uint64_t kSlowBlocksMin = 3;
 constexpr double kSlowSecondsMin = 20;
 constexpr double kSurely = 2;  // standard errors
-// Ranks of a role that must have told a block, of those that tell anything.
+// Ranks of a role that must have reported a block, of those that report.
 constexpr double kQuorum = 0.75;
 // A rank that is that many blocks behind tells nothing.
 constexpr uint64_t kBlocksBehind = 6;
@@ -101,24 +101,24 @@ void SlowRankWatch::Judge(const std::vector<uint32_t>& stages) {
   }
   for (const BlockSample& sample : blocks_.Take()) {
     Role& role = roles_[role_of_[sample.rank]];
-    ranks_[sample.rank].has_told = true;
+    ranks_[sample.rank].has_reported = true;
     ranks_[sample.rank].latest_index = sample.index;
     if (sample.index >= role.next) role.open[sample.index].push_back(sample);
   }
   for (Role& role : roles_) JudgeDue(role);
 }
 
-bool SlowRankWatch::IsDue(const Role& role, uint64_t index, size_t num_told) const {
+bool SlowRankWatch::IsDue(const Role& role, uint64_t index, size_t num_reported) const {
   const uint64_t newest = role.open.rbegin()->first;
   size_t num_awaited = 0;
   size_t num_past = 0;
   for (const uint32_t r : role.ranks) {
     const Rank& rank = ranks_[r];
-    if (!rank.has_told || rank.latest_index + kBlocksBehind * role.pieces_usual < newest) continue;
+    if (!rank.has_reported || rank.latest_index + kBlocksBehind * role.pieces_usual < newest) continue;
     ++num_awaited;
     num_past += rank.latest_index >= index + kBlocksPast * role.pieces_usual ? 1 : 0;
   }
-  return num_told >= num_awaited || static_cast<double>(num_past) >= kQuorum * static_cast<double>(num_awaited);
+  return num_reported >= num_awaited || static_cast<double>(num_past) >= kQuorum * static_cast<double>(num_awaited);
 }
 
 void SlowRankWatch::JudgeDue(Role& role) {
@@ -132,7 +132,7 @@ void SlowRankWatch::JudgeDue(Role& role) {
   }
 }
 
-// A rank that has not told a piece tells nothing of the block.
+// Of a rank without a report of a piece, the block is unknown.
 void SlowRankWatch::AddPiece(Role& role, const std::vector<BlockSample>& samples) {
   std::vector<double> spans;
   for (const BlockSample& sample : samples) {
@@ -154,7 +154,7 @@ void SlowRankWatch::AddPiece(Role& role, const std::vector<BlockSample>& samples
     if (std::exchange(ranks_[r].num_pieces, 0) == role.num_pieces) whole.push_back(ranks_[r].under_way);
   }
   const auto num_awaited = static_cast<double>(std::ranges::count_if(role.ranks, [&](uint32_t r) {
-    return ranks_[r].has_told && ranks_[r].latest_index + kBlocksBehind * role.pieces_usual >= role.next;
+    return ranks_[r].has_reported && ranks_[r].latest_index + kBlocksBehind * role.pieces_usual >= role.next;
   }));
   const uint32_t num_pieces = std::exchange(role.num_pieces, 0);
   role.seconds = 0;

@@ -9,7 +9,7 @@
 //             role: ranks of the same stage of their pipelines
 // Method      1. usual for a rank is its median ratio to its role in the first blocks, kRatioMax at most; in roles of
 //             less than kRoleMin ranks its own median, and the common part is the lower median over the job;
-//             2. a block counts once all of the role that tell something have told it, or most, and it is past;
+//             2. a block counts once all of the role that report have reported it, or most, and it is past;
 //             3. the evidence (slow_evidence.h) of a rank rises if x less the margin, a share of T, exceeds that of all
 //             others in its role, or of its own past in small ones. Hosts likewise: most of their ranks have to be
 //             slow; 4. slow is who has evidence beyond the threshold of a false alarm rate of kFalseAlarms a job,
@@ -92,8 +92,8 @@ class SlowRankWatch {
     std::optional<double> baseline;
     double latest_ratio = 0;  // own over its baseline, in small roles
     uint64_t latest_index = 0;
-    bool has_told = false;
-    // Of the block under way: the sum of the pieces that it has told.
+    bool has_reported = false;
+    // Of the block under way: the sum of the pieces that it has reported.
     BlockSample under_way;
     uint32_t num_pieces = 0;
   };
@@ -123,7 +123,7 @@ class SlowRankWatch {
 
   void MakeRoles(const std::vector<uint32_t>& stages);
   void JudgeDue(Role& role);
-  bool IsDue(const Role& role, uint64_t index, size_t num_told) const;
+  bool IsDue(const Role& role, uint64_t index, size_t num_reported) const;
   void AddPiece(Role& role, const std::vector<BlockSample>& samples);
   void JudgeBlock(Role& role, std::vector<BlockSample> samples, uint32_t num_pieces);
   void CompareWithRole(Block& block);

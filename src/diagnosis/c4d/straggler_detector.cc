@@ -162,7 +162,7 @@ Suspect StragglerDetector::MakeSuspect(const SlowRank& slow) const {
       slow.cost < kCostShareMin * slow.share || (slow.growth != 0 && slow.growth < kCostShareMin * slow.share);
   if (is_idle) suspect.confidence = kDoubtfulConfidence;
   suspect.evidence = {
-      {"own time beyond that of its like", 100 * slow.share, 0, "% of the iteration"},
+      {"own time beyond that of its peers", 100 * slow.share, 0, "% of the iteration"},
       {"of that, what the job would gain without it", 100 * slow.cost, 0, "% of the iteration"},
       {"iterations take longer than before it began", 100 * slow.growth, 0, "%"},
       {"evidence beyond a false alarm in 100 jobs", slow.sureness, 0, "decades"},
@@ -491,7 +491,7 @@ Suspect StragglerDetector::MakeSuspect(const Window& window, const Candidate& ca
   suspect.culprits = {candidate.culprit};
   suspect.sub_cause = FindSubCause(window, candidate, own);
   suspect.evidence = {
-      {"own time beyond that of its like", greatest(own.excess), 0, "% of the window"},
+      {"own time beyond that of its peers", greatest(own.excess), 0, "% of the window"},
       {"share of all such time", 100 * candidate.share, 0, "%"},
       {"others waited for it, by time inside collectives", greatest(blame.excess), 0, "% of the window"},
       {"others waited for it, by starts of collectives", greatest(lag.excess), 0, "% of the window"},

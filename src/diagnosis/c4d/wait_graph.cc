@@ -146,8 +146,8 @@ class Builder {
 
   // Whether the rank would have reported a later stage by now.
   bool IsCertain(const Member& member, const CommunicatorState& communicator) const {
-    // Of one that has never told anything, nothing is known: neither that it has come nor that it has not.
-    if (!picture_.ranks()[member.rank].has_told) return false;
+    // Of one that has never reported, nothing is known: neither that it has come nor that it has not.
+    if (!picture_.ranks()[member.rank].has_reported) return false;
     return !query_.has_clock ||
            picture_.IsUpToDate(member.rank, member.serial, communicator.last_progress, query_.ReportDelay());
   }

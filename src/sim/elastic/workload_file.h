@@ -1,6 +1,6 @@
 // Reads a workload of any layout that we know, and the profiles that its jobs need.
 //
-// Layout       told from the file: columns of the CSV, or tabs without a header (Gavel).
+// Layout       recognized from the file: columns of the CSV, or tabs without a header (Gavel).
 //   pollux       pollux_profile.h; profiles: folder of applications, or one that holds `traces`; by default the folder
 //                `traces` beside the folder of the workload. Also Sia's artifact: its `profiles` and a type of GPU.
 //   elasticflow  elasticflow_workload.h; profiles: folder of speeds; by default `throughputs_A100` beside the workload.
@@ -30,7 +30,7 @@ std::span<const std::string_view> WorkloadLayoutNames();
 std::string_view Name(WorkloadLayout layout);
 
 struct WorkloadFileOptions {
-  std::optional<WorkloadLayout> layout;                   // nothing: told from the file
+  std::optional<WorkloadLayout> layout;                   // nothing: recognized from the file
   std::string profiles;                                   // empty: the layout's default
   std::string gpu_type;                                   // of Sia's and Gavel's profiles; empty: none, "v100"
   size_t most_jobs = std::numeric_limits<size_t>::max();  // > 0; only the first ones

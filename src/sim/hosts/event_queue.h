@@ -29,7 +29,7 @@ class EventQueue {
   void At(SimTime at, Action action);
   void After(SimDuration delay, Action action) { At(now_ + delay, std::move(action)); }
 
-  // Where a history is told to people, a line each; `text` makes it only if somebody reads it.
+  // Where a history is printed, a line each; `text` makes it only if somebody reads it.
   void SetLog(std::function<void(SimTime, const std::string&)> log) { log_ = std::move(log); }
   template <class Text>
   void Log(const Text& text) const {

@@ -1,4 +1,4 @@
-#include "service/http_door.h"
+#include "service/http_server.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -122,9 +122,9 @@ std::string WriteRequest(const HttpHead& head, std::string_view body) {
 
 }  // namespace
 
-class HttpDoor::Loop {
+class HttpServer::Loop {
  public:
-  Loop(Descriptor listener, uint16_t port, const HttpDoorOptions& options, Callbacks callbacks)
+  Loop(Descriptor listener, uint16_t port, const HttpServerOptions& options, Callbacks callbacks)
       : options_(options),
         callbacks_(std::move(callbacks)),
         port_(port),
@@ -184,7 +184,7 @@ class HttpDoor::Loop {
   void TakeAnswers();
   void CloseOverdue();
 
-  const HttpDoorOptions options_;
+  const HttpServerOptions options_;
   const Callbacks callbacks_;
   const uint16_t port_;
   Descriptor listener_;
@@ -202,7 +202,7 @@ class HttpDoor::Loop {
   Workers health_worker_;
 };
 
-void HttpDoor::Loop::Run() {
+void HttpServer::Loop::Run() {
   std::array<epoll_event, 256> ready;
   while (!is_stopping_) {
     const int count =
@@ -233,7 +233,7 @@ void HttpDoor::Loop::Run() {
   }
 }
 
-void HttpDoor::Loop::Accept() {
+void HttpServer::Loop::Accept() {
   // A few at a time: those that are here are heard in between.
   for (int i = 0; i < 64; ++i) {
     sockaddr_storage address = {};
@@ -268,7 +268,7 @@ void HttpDoor::Loop::Accept() {
 
 // The oldest that has all it asked for, or is still at its request, gives way; else the oldest that does not take its
 // answer.
-void HttpDoor::Loop::MakeRoom() {
+void HttpServer::Loop::MakeRoom() {
   const auto is_idle = [](const auto& one) {
     return one.second.stage <= Stage::kBody || one.second.stage == Stage::kLeaving;
   };
@@ -278,7 +278,7 @@ void HttpDoor::Loop::MakeRoom() {
   if (oldest != connections_.end()) Close(oldest);
 }
 
-void HttpDoor::Loop::Read(Entry entry) {
+void HttpServer::Loop::Read(Entry entry) {
   Connection& connection = entry->second;
   std::array<char, 8192> buffer;
   while (connection.stage <= Stage::kBody) {
@@ -293,7 +293,7 @@ void HttpDoor::Loop::Read(Entry entry) {
   }
 }
 
-void HttpDoor::Loop::Consider(Entry entry) {
+void HttpServer::Loop::Consider(Entry entry) {
   Connection& connection = entry->second;
   if (connection.stage == Stage::kHead) {
     connection.head_size = FindHeadEnd(connection.bytes);
@@ -309,7 +309,7 @@ void HttpDoor::Loop::Consider(Entry entry) {
   if (connection.bytes.size() >= connection.head_size + connection.head.content_length) HandOver(entry);
 }
 
-void HttpDoor::Loop::Admit(Entry entry) {
+void HttpServer::Loop::Admit(Entry entry) {
   Connection& connection = entry->second;
   const std::string_view bytes = std::string_view(connection.bytes).substr(0, connection.head_size);
   HttpRefusal refusal = ReadHttpHead(bytes, options_.body_bytes_max, &connection.head);
@@ -322,7 +322,7 @@ void HttpDoor::Loop::Admit(Entry entry) {
   }
 }
 
-void HttpDoor::Loop::HandOver(Entry entry) {
+void HttpServer::Loop::HandOver(Entry entry) {
   Connection& connection = entry->second;
   const std::string_view body =
       std::string_view(connection.bytes).substr(connection.head_size, connection.head.content_length);
@@ -333,7 +333,7 @@ void HttpDoor::Loop::HandOver(Entry entry) {
   (callbacks_.is_about_health(connection.head) ? health_worker_ : workers_).Do(std::move(task));
 }
 
-void HttpDoor::Loop::Say(Entry entry, std::string answer) {
+void HttpServer::Loop::Say(Entry entry, std::string answer) {
   Connection& connection = entry->second;
   connection.stage = Stage::kTaking;
   connection.bytes = std::move(answer);
@@ -343,7 +343,7 @@ void HttpDoor::Loop::Say(Entry entry, std::string answer) {
   Write(entry);
 }
 
-void HttpDoor::Loop::Write(Entry entry) {
+void HttpServer::Loop::Write(Entry entry) {
   Connection& connection = entry->second;
   while (connection.num_written < connection.bytes.size()) {
     const ssize_t size = send(connection.socket.get(), connection.bytes.data() + connection.num_written,
@@ -361,7 +361,7 @@ void HttpDoor::Loop::Write(Entry entry) {
   Watch(connection.socket.get(), EPOLLIN, entry->first, EPOLL_CTL_MOD);
 }
 
-void HttpDoor::Loop::Drain(Entry entry) {
+void HttpServer::Loop::Drain(Entry entry) {
   std::array<char, 8192> rest;
   for (int i = 0; i < 16; ++i) {
     const ssize_t size = recv(entry->second.socket.get(), rest.data(), rest.size(), 0);
@@ -372,7 +372,7 @@ void HttpDoor::Loop::Drain(Entry entry) {
   }
 }
 
-void HttpDoor::Loop::TakeAnswers() {
+void HttpServer::Loop::TakeAnswers() {
   std::vector<std::pair<uint64_t, std::string>> answers;
   {
     const std::lock_guard lock(mutex_);
@@ -389,7 +389,7 @@ void HttpDoor::Loop::TakeAnswers() {
   }
 }
 
-void HttpDoor::Loop::CloseOverdue() {
+void HttpServer::Loop::CloseOverdue() {
   const Clock::time_point now = Clock::now();
   for (Entry entry = connections_.begin(); entry != connections_.end();) {
     const Entry next = std::next(entry);
@@ -398,17 +398,17 @@ void HttpDoor::Loop::CloseOverdue() {
   }
 }
 
-Result<std::unique_ptr<HttpDoor>> HttpDoor::Open(const Endpoint& endpoint, const HttpDoorOptions& options,
-                                                 Callbacks callbacks) {
+Result<std::unique_ptr<HttpServer>> HttpServer::Open(const Endpoint& endpoint, const HttpServerOptions& options,
+                                                     Callbacks callbacks) {
   Endpoint own = endpoint;
   FL_ASSIGN_OR_RETURN(Descriptor listener, ListenAt(&own));
-  return std::unique_ptr<HttpDoor>(
-      new HttpDoor(std::make_unique<Loop>(std::move(listener), own.port, options, std::move(callbacks))));
+  return std::unique_ptr<HttpServer>(
+      new HttpServer(std::make_unique<Loop>(std::move(listener), own.port, options, std::move(callbacks))));
 }
 
-HttpDoor::HttpDoor(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
-HttpDoor::~HttpDoor() = default;
+HttpServer::HttpServer(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
+HttpServer::~HttpServer() = default;
 
-uint16_t HttpDoor::port() const { return loop_->port(); }
+uint16_t HttpServer::port() const { return loop_->port(); }
 
 }  // namespace fairlead::service

@@ -1,5 +1,5 @@
-// The door of the gateway: takes connections and whole requests, hands requests to a few workers, and writes what they
-// answer. Nobody can hold it up by being slow, silent, or many.
+// The sockets of the gateway: takes connections and whole requests, hands requests to a few workers, and writes their
+// answers. Nobody can hold it up by being slow, silent, or many.
 //
 // Problem     a server that gives each connection a thread is shut by as many connections that say a byte a second; one
 //             that reads bodies before it looks at tokens, chunks without end or compressed bytes can be filled up.
@@ -25,17 +25,17 @@
 
 namespace fairlead::service {
 
-struct HttpDoorOptions {
+struct HttpServerOptions {
   size_t num_connections_max = 256;
   size_t body_bytes_max = size_t{64} << 10;
   std::chrono::milliseconds patience{5'000};
   size_t num_workers = 8;  // beside that for health
 };
 
-class HttpDoor {
+class HttpServer {
  public:
   struct Callbacks {
-    // Whether the request may go on; by the thread of the door, which must not wait.
+    // Whether the request may go on; by the thread of the server, which must not wait.
     std::function<HttpRefusal(const HttpHead& head)> admit;
     // Whether it is a question for health.
     std::function<bool(const HttpHead& head)> is_about_health;
@@ -46,18 +46,18 @@ class HttpDoor {
   };
 
   // Listens when it returns. Errors: kFailedPrecondition: the address can't be had.
-  static Result<std::unique_ptr<HttpDoor>> Open(const Endpoint& endpoint, const HttpDoorOptions& options,
-                                                Callbacks callbacks);
+  static Result<std::unique_ptr<HttpServer>> Open(const Endpoint& endpoint, const HttpServerOptions& options,
+                                                  Callbacks callbacks);
   // Waits for workers, and for nobody else.
-  ~HttpDoor();
-  HttpDoor(const HttpDoor&) = delete;
-  HttpDoor& operator=(const HttpDoor&) = delete;
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
 
   uint16_t port() const;
 
  private:
   class Loop;
-  explicit HttpDoor(std::unique_ptr<Loop> loop);
+  explicit HttpServer(std::unique_ptr<Loop> loop);
 
   std::unique_ptr<Loop> loop_;
 };
