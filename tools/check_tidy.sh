@@ -14,7 +14,7 @@ fi
 # Only configured, never built: clang-tidy wants the compile commands, and the headers that the build makes.
 configure() {
   cmake --preset "$1" >/dev/null
-  ninja -C "build/$1" fairlead_version_header src/workload/chakra.pb.h >/dev/null
+  ninja -C "build/$1" fairlead_version_header src/workload/chakra.pb.h src/wire/api/fairlead/v1/agent.pb.h >/dev/null
 }
 
 files=()

@@ -103,7 +103,8 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   experiment::Outcome outcome;
   if (!HasTorch()) {
     outcome.is_partial = true;
-    outcome.notes.push_back("Not run: /usr/bin/python3 can't import torch. Install it: apt-get install python3-torch");
+    outcome.notes.emplace_back(
+        "Not run: /usr/bin/python3 can't import torch. Install it: apt-get install python3-torch");
     return outcome;
   }
   FL_ASSIGN_OR_RETURN(const LabScenario scenario, LabScenario::Write(kScenario));
@@ -121,7 +122,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
     outcome.Set(row + ": PyTorch, slower than alone", 100 * (result->beside_s / result->alone_s - 1));
     outcome.Set(row + ": the three jobs", result->jobs_gbps);
   }
-  outcome.notes.push_back(
+  outcome.notes.emplace_back(
       "torch.distributed over Gloo on two hosts, started with LD_PRELOAD and FAIRLEAD_JOB. One lab for each; what the "
       "hash does is luck. No counters of GPUs: the PyTorch job stays on the last level.");
   return outcome;

@@ -47,7 +47,7 @@ Result<FittedModel> Fit(const std::string& name, const std::vector<prediction::S
   fitted.name = name;
   auto model = prediction::FitSpeedModel(observations);
   if (!model.ok()) return InvalidArgument(fmt::format("{}: {}: {}", options.table, name, model.status().message()));
-  fitted.model = std::move(*model);
+  fitted.model = *model;
   fitted.error = ErrorOn(fitted.model, observations);
   const auto held_out = prediction::CrossValidate(observations, {}, kNumFolds, options.seed);
   if (held_out.ok()) fitted.held_out = *held_out;

@@ -56,7 +56,7 @@ Status Generate(const GenerateOptions& options, const std::string& command_line)
   trace::GeneratorOptions generator = profile.generator;
   for (const auto& change : options.changes) change(&generator);
   FL_ASSIGN_OR_RETURN(const trace::Trace trace, trace::GenerateTrace(profile, generator));
-  FL_ASSIGN_OR_RETURN(const std::string csv, trace::RenderNeutralTrace(trace.jobs));
+  FL_ASSIGN_OR_RETURN(std::string csv, trace::RenderNeutralTrace(trace.jobs));
   FL_ASSIGN_OR_RETURN(const trace::GoodnessOfFit fit, trace::MeasureFit(trace, profile));
   report::Document text = RenderTraceSummary(trace);
   for (const std::string& note : trace.notes) text += fmt::format("  {}\n", note);
@@ -255,7 +255,7 @@ Status Import(const ImportOptions& options) {
   };
   FL_ASSIGN_OR_RETURN(const trace::LingjunImport import, trace::ImportLingjun(options.files, lingjun));
   progress.Finish();
-  FL_ASSIGN_OR_RETURN(const std::string csv, trace::RenderNeutralTrace(import.trace.jobs));
+  FL_ASSIGN_OR_RETURN(std::string csv, trace::RenderNeutralTrace(import.trace.jobs));
   report::Document text = RenderCleaning(import.report) + RenderTraceSummary(import.trace);
   for (const std::string& note : import.trace.notes) text += fmt::format("  {}\n", note);
   files.Print(text);
@@ -337,7 +337,7 @@ Status Export(const ExportOptions& options) {
   FL_ASSIGN_OR_RETURN(scenario_options.fabric_file, FabricFromScenario(scenario_options.fabric_file, options.scenario));
   scenario_options.trace_file = std::filesystem::path(trace_file).filename().string();
   FL_ASSIGN_OR_RETURN(const trace::ScenarioExport result, trace::ExportScenario(trace, profile, scenario_options));
-  FL_ASSIGN_OR_RETURN(const std::string csv, trace::RenderNeutralTrace(result.jobs));
+  FL_ASSIGN_OR_RETURN(std::string csv, trace::RenderNeutralTrace(result.jobs));
   fmt::print("{} with GPUs between {} and {} s; {} without GPUs left out.\n",
              report::FormatCount(result.jobs.size(), "job"), scenario_options.from_s, scenario_options.to_s,
              report::FormatCount(result.num_jobs_without_gpus, "job"));

@@ -45,7 +45,6 @@ TEST(PrioritySpreadTest, CoversNewValuesOfTheSameNoise) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Random random(seed);
     PrioritySpread spread;
-    double mean = 0;
     for (int i = 0; i < 40; ++i) {
       const double value = 0.1 * Normal(&random);
       if (i >= 10) {
@@ -53,7 +52,6 @@ TEST(PrioritySpreadTest, CoversNewValuesOfTheSameNoise) {
         outside += std::abs(value) > spread.HalfWidth(0.005) ? 1 : 0;
         ++all;
       }
-      mean += value;
       spread.Add(FlopPerSecond(1e15 * std::exp(value)));
     }
   }

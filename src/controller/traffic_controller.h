@@ -362,9 +362,9 @@ class TrafficController {
   void Remove(JobId id, HostId host, std::span<const uint64_t> connections, Arrivals arrivals = Arrivals::kForgotten);
   void RemoveShare(JobId id, HostId host, Arrivals arrivals = Arrivals::kForgotten);
   void ForgetIfUnused(JobId id);
-  const Connection* FindConnection(JobId job, HostId host, uint64_t connection) const;
-  Connection* FindConnection(JobId job, HostId host, uint64_t connection);
-  const Share* FindShare(JobId job, HostId host) const;
+  const Connection* FindConnection(JobId id, HostId host, uint64_t connection) const;
+  Connection* FindConnection(JobId id, HostId host, uint64_t connection);
+  const Share* FindShare(JobId id, HostId host) const;
   bool IsOwn(HostId host, const IpAddress& address) const;
 
   // traffic_controller_probes.cc.

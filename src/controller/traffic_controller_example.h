@@ -219,7 +219,7 @@ class LiveCluster {
     for (const auto& [key, held] : agents_[host].held) {
       if (key.first != job) continue;
       measured.connections.push_back(key.second);
-      measured.profile.flow_bytes.push_back(Bytes(1e9));
+      measured.profile.flow_bytes.emplace_back(1e9);
     }
     return measured;
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "base/random.h"
@@ -156,7 +157,7 @@ std::vector<Instant> FinishesByIteration(const SimulatedTransfers& job, const st
           if (!fills) continue;
           Instant sent = std::max(filled[s][k], starts[pattern.edges[e].destination]);
           if (k >= kSlots) sent = std::max(sent, taken[e][k - kSlots]);
-          const auto duration = static_cast<Instant>(bytes * connections[e].ns_per_byte + 0.5);
+          const auto duration = static_cast<Instant>(std::llround(bytes * connections[e].ns_per_byte));
           if (k > 0) sent = std::max(sent, done[e][k - 1] - connections[e].latency);
           raise(done[e][k], sent + duration + connections[e].latency);
         }

@@ -3,9 +3,9 @@
 #include "lab/host_processes.h"
 
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <atomic>
+#include <csignal>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -57,7 +57,7 @@ class HostProcesses : public testing::Test {
   }
   std::string Interface() const { return state_.plan.cables[CableId(0u)].ends[0].interface; }
 
-  const TemporaryLabs folder_;
+  const TemporaryLabs folder_{};
   LabState state_;
 };
 

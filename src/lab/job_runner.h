@@ -69,23 +69,23 @@ class JobRunner {
   std::vector<LabNodeId> HostsOf(JobId job) const;
 
   // Starts a job where it was last; one that runs is stopped first.
-  Status Start(JobId job);
+  Status Start(JobId id);
   // The same on other hosts. Args: hosts: [worker], none twice, each with the GPUs that the worker emulates. Errors:
   // kInvalidArgument: not so; the job is left as it is.
-  Status Restart(JobId job, const std::vector<LabNodeId>& hosts);
+  Status Restart(JobId id, const std::vector<LabNodeId>& hosts);
   // Ends its trainers; fine when they have ended. Blocks for up to the stop patience.
-  void Stop(JobId job);
+  void Stop(JobId id);
 
   bool IsRunning(JobId job) const { return !jobs_[job].workers.empty(); }
-  bool AllConnected(JobId job) const;
+  bool AllConnected(JobId id) const;
   // Of a job that runs; [worker].
   std::vector<TrainerProcess>& Workers(JobId job) { return jobs_[job].workers; }
   // The workers that have ended while the job should run.
-  std::vector<uint32_t> EndedWorkers(JobId job);
-  Status Control(JobId job, uint32_t worker, const WorkerControl& control);
-  JobProgress ProgressOf(JobId job) const;
+  std::vector<uint32_t> EndedWorkers(JobId id);
+  Status Control(JobId id, uint32_t worker, const WorkerControl& control);
+  JobProgress ProgressOf(JobId id) const;
   // Of one run; nothing: it has done none.
-  std::optional<IterationSpan> IterationsOf(JobId job, uint32_t run) const;
+  std::optional<IterationSpan> IterationsOf(JobId id, uint32_t run) const;
   const LabJob& PlanOf(JobId job) const { return jobs_[job].plan; }
 
  private:
@@ -96,7 +96,7 @@ class JobRunner {
   };
 
   JobRunner(const sim::Scenario& scenario, const LabState& state, JobRunnerOptions options);
-  Result<LabJob> PlanOn(JobId job, const std::vector<LabNodeId>& hosts) const;
+  Result<LabJob> PlanOn(JobId id, const std::vector<LabNodeId>& hosts) const;
   std::string PathOf(const Job& job, uint32_t run, uint32_t worker) const;
 
   sim::Scenario scenario_;  // with whole connections

@@ -15,7 +15,7 @@ namespace fairlead::lab {
 namespace {
 
 // Of a question or an answer; actions have some evidence, and no more.
-constexpr size_t kMessageBytes = 128 * 1024;
+constexpr size_t kMessageBytes = size_t{128} << 10;
 
 Result<sockaddr_un> SocketAddressOf(const std::string& path) {
   sockaddr_un address = {};

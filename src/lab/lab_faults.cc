@@ -2,10 +2,10 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <string>
 #include <thread>
 

@@ -100,7 +100,7 @@ class LabNamespaces : public testing::Test {
     return count;
   }
 
-  const TemporaryLabs folder_;
+  const TemporaryLabs folder_{};
   LabState state_;
 };
 

@@ -83,7 +83,7 @@ TEST(LabRoutes, GoTheWaysOfTheRouter) {
           for (const LinkId link : path) {
             const LinkId cable(link.value() & ~1u);
             const auto found = std::find(links.begin(), links.end(), cable);
-            if (found != links.end()) way.push_back(CableId(static_cast<size_t>(found - links.begin())));
+            if (found != links.end()) way.emplace_back(static_cast<size_t>(found - links.begin()));
           }
           theirs.insert(way);
           first_cables.insert(way.front());

@@ -19,7 +19,7 @@ constexpr const char* kTwoLeafFabric =
 class LabSourceTest : public testing::Test {
  protected:
   std::string Write(const std::string& name, const std::string& text) {
-    const std::string path = folder_.File(name);
+    std::string path = folder_.File(name);
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
     EXPECT_TRUE(WriteFileAtomically(path, text).ok());
     return path;

@@ -217,7 +217,7 @@ Result<std::vector<model::Placement>> PlaceJobs(const sim::Scenario& scenario,
   controller::ClusterController controller(scenario.fabric, *placement, *policy, iterations,
                                            scenario.simulation.controller);
   std::vector<controller::Event> events;
-  for (const sim::ScenarioJob& job : scenario.jobs) events.push_back(controller::JobSubmitted{job.job});
+  for (const sim::ScenarioJob& job : scenario.jobs) events.emplace_back(controller::JobSubmitted{job.job});
   std::vector<model::Placement> placements(scenario.jobs.size());
   for (const controller::Action& action : controller.Handle(events)) {
     if (const auto* start = std::get_if<controller::StartJob>(&action)) {

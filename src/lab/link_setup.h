@@ -19,7 +19,7 @@ std::string CableCommands(const LabPlan& plan, const NamespacePath& path);
 
 // The lines for `ip -batch` in the node's namespace: addresses, neighbours, interfaces up. Neighbours are permanent, so
 // that no packet waits for ARP and large labs do not fill the kernel's common table of neighbours.
-std::string AddressCommands(const LabPlan& plan, LabNodeId node);
+std::string AddressCommands(const LabPlan& plan, LabNodeId id);
 
 // Routing table of a host's NIC number `index`: packets leave by the NIC with the sender's bound address.
 constexpr uint32_t RoutingTable(size_t index) { return static_cast<uint32_t>(100 + index); }

@@ -100,7 +100,7 @@ std::vector<BpfInstruction> ClassifierProgram(uint32_t queues_per_level) {
   add(BPF_ALU | BPF_AND | BPF_K, queues_per_level - 1);
   add(BPF_LDX | BPF_MEM, kMemoryLevel);
   add(BPF_ALU | BPF_ADD | BPF_X);
-  add(BPF_ALU | BPF_ADD | BPF_K, 1u << 16 | 1);
+  add(BPF_ALU | BPF_ADD | BPF_K, 1u << 16 | 1);  // NOLINT(misc-redundant-expression): both are 0
   add(BPF_RET | BPF_A);
   return program;
 }

@@ -13,7 +13,7 @@ LabPlan PlanOf(const std::vector<size_t>& ports) {
   for (const size_t count : ports) {
     LabNic& nic = plan.nics[plan.nics.push_back(LabNic())];
     for (size_t p = 0; p < count; ++p) {
-      nic.cables.push_back(CableId(plan.cables.size()));
+      nic.cables.emplace_back(plan.cables.size());
       plan.cables.push_back(LabCable());
     }
   }

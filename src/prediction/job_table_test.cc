@@ -20,7 +20,7 @@ using testing::HasSubstr;
 class TableFilesTest : public testing::Test {
  protected:
   std::string Write(const std::string& name, const std::string& text) const {
-    const std::string path = folder_.File(name);
+    std::string path = folder_.File(name);
     std::ofstream(path) << text;
     return path;
   }

@@ -21,7 +21,7 @@ std::string Trimmed(std::string_view text) {
 
 // Where there is no line above the headings that could name the group.
 std::string FullHeading(const TextColumn& column) {
-  const std::string heading = Trimmed(CleanText(column.heading));
+  std::string heading = Trimmed(CleanText(column.heading));
   if (column.group.empty()) return heading;
   return heading.empty() ? CleanText(column.group) : CleanText(column.group) + ": " + heading;
 }

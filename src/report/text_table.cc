@@ -117,7 +117,7 @@ std::string TextTable::Render(size_t width_max) const {
   std::vector<std::string> headings;
   for (const TextColumn& column : columns_) headings.push_back(column.heading);
   lines.push_back(Line(headings, widths));
-  lines.push_back(std::string(TotalWidth(widths), '-'));
+  lines.emplace_back(TotalWidth(widths), '-');
   for (const auto& row : rows_) lines.push_back(Line(row, widths));
 
   std::string text;

@@ -183,7 +183,7 @@ std::vector<size_t> LayersOf(const WaitGraphFigure& figure) {
   return layers;
 }
 
-WaitGraphFigure Fold(WaitGraphFigure figure) {
+WaitGraphFigure Fold(const WaitGraphFigure& figure) {
   FL_CHECK(figure.num_nodes_max >= 2);
   WaitGraphFigure folded = FoldAlike(figure);
   return folded.nodes.size() <= folded.num_nodes_max ? folded : FoldFarthest(folded);

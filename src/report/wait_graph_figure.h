@@ -29,7 +29,7 @@ struct WaitGraphFigure {
 };
 
 // The same graph with at most num_nodes_max nodes. Cost: O((nodes + edges) log).
-WaitGraphFigure Fold(WaitGraphFigure figure);
+WaitGraphFigure Fold(const WaitGraphFigure& figure);
 
 // [node] distance from the nearest culprit, or where there is none from the nearest node that waits for nothing; nodes
 // that don't lead there follow, first the one with the least index.

@@ -82,7 +82,7 @@ Status AddExtension(X509* certificate, X509* issuer, int kind, const std::string
 Result<OpensslCertificate> Draft(EVP_PKEY* key, const std::string& name, uint32_t days) {
   OpensslCertificate certificate(X509_new());
   const OpensslNumber number(BN_new());
-  constexpr long kDay = 24 * 3600;
+  constexpr long kDay = 86'400;
   const auto* text = reinterpret_cast<const unsigned char*>(name.data());
   const bool is_made =
       certificate != nullptr && number != nullptr && X509_set_version(certificate.get(), X509_VERSION_3) == 1 &&
@@ -240,7 +240,7 @@ Result<OpensslRevocations> NewList(X509* issuer) {
 
 // Dates it from now on, and signs it.
 Result<std::string> Finish(X509_CRL* list, EVP_PKEY* key) {
-  constexpr long kDay = 24 * 3600;
+  constexpr long kDay = 86'400;
   const std::unique_ptr<ASN1_TIME, FreeOpenssl<ASN1_TIME_free>> now(X509_gmtime_adj(nullptr, 0));
   const std::unique_ptr<ASN1_TIME, FreeOpenssl<ASN1_TIME_free>> end(X509_gmtime_adj(nullptr, kDay * long{kDaysMax}));
   const OpensslBio text(BIO_new(BIO_s_mem()));

@@ -203,7 +203,7 @@ void ConnectionGate::Loop::Hear(std::map<uint64_t, Silent>::iterator entry) {
   }
 }
 
-Result<std::unique_ptr<ConnectionGate>> ConnectionGate::Open(std::vector<Endpoint*> endpoints,
+Result<std::unique_ptr<ConnectionGate>> ConnectionGate::Open(const std::vector<Endpoint*>& endpoints,
                                                              const ConnectionGateOptions& options, LetIn let_in) {
   std::vector<Descriptor> listeners;
   for (Endpoint* endpoint : endpoints) {

@@ -36,7 +36,7 @@ class ConnectionGate {
 
   // Listens when it returns. Args: endpoints: host and port, whose ports are then as they are; none: there is nothing
   // to do. Errors: kFailedPrecondition: an address can't be had.
-  static Result<std::unique_ptr<ConnectionGate>> Open(std::vector<Endpoint*> endpoints,
+  static Result<std::unique_ptr<ConnectionGate>> Open(const std::vector<Endpoint*>& endpoints,
                                                       const ConnectionGateOptions& options, LetIn let_in);
   ~ConnectionGate();
   ConnectionGate(const ConnectionGate&) = delete;

@@ -29,7 +29,7 @@ namespace {
 using controller::StreamEnded;
 using controller::StreamMessage;
 
-std::unique_ptr<ControllerServer> StartServer(ControllerServerOptions options) {
+std::unique_ptr<ControllerServer> StartServer(const ControllerServerOptions& options) {
   auto server = ControllerServer::Start(options);
   EXPECT_TRUE(server.ok()) << server.status().message();
   return std::move(server).value();
@@ -245,7 +245,7 @@ class RawCall final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::Byt
   }
   void OnReadDone(bool ok) override {
     if (!ok) return;
-    answers_.push_back(std::string(WholeMessage(heard_).bytes()));
+    answers_.emplace_back(WholeMessage(heard_).bytes());
     StartRead(&heard_);
   }
   void OnDone(const grpc::Status& status) override {

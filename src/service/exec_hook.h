@@ -23,7 +23,7 @@ struct ExecHookOptions {
   // Between SIGTERM and SIGKILL.
   std::chrono::milliseconds grace{2'000};
   // Of output (and of errors) so much is kept; > 0.
-  size_t output_bytes_max = 64 * 1024;
+  size_t output_bytes_max = size_t{64} << 10;
   // Whether standard error is kept apart from standard output.
   bool separates_errors = false;
   // When it turns true, the program is ended as if its deadline had come. May be null.

@@ -1,12 +1,12 @@
 #include "service/exit_watch.h"
 
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <vector>
 
 namespace fairlead::service {

@@ -49,7 +49,7 @@ FAKE_API Code nvmlDeviceGetCount_v2(uint32_t* count) {
   return kSuccess;
 }
 FAKE_API Code nvmlDeviceGetHandleByIndex_v2(uint32_t index, Device* device) {
-  *device = reinterpret_cast<Device>(uintptr_t{index} + 1);
+  *device = reinterpret_cast<Device>(uintptr_t{index} + 1);  // NOLINT(performance-no-int-to-ptr)
   return kSuccess;
 }
 FAKE_API Code nvmlDeviceGetName(Device, char* name, uint32_t bytes) {

@@ -123,12 +123,13 @@ TEST_F(HealthEventTrackerTest, TheLatestReportHolds) {
         open[i] = finding;
       }
       for (const HealthEvent& event : Tell(i, finding)) unhealthy[{event.node, event.check}] = !event.is_healthy;
-      for (const auto& [key, is_unhealthy] : unhealthy) {
+      for (const auto& known : unhealthy) {
+        const auto& key = known.first;
         const bool stands = std::any_of(open.begin(), open.end(), [&](const auto& entry) {
           return Names().host(entry.second.culprits[0].host) == key.first &&
                  CheckName(entry.second.syndrome) == key.second;
         });
-        ASSERT_EQ(is_unhealthy, stands) << key.first << " " << key.second;
+        ASSERT_EQ(known.second, stands) << key.first << " " << key.second;
       }
     }
     EXPECT_FALSE(unhealthy.empty());

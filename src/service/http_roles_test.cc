@@ -13,7 +13,7 @@ namespace {
 class HttpRolesTest : public testing::Test {
  protected:
   std::string TokenFile(const std::string& name, const std::string& text, mode_t mode = 0600) const {
-    const std::string path = folder_.File(name);
+    std::string path = folder_.File(name);
     std::ofstream(path) << text;
     chmod(path.c_str(), mode);
     return path;

@@ -120,7 +120,8 @@ class WorldBackend final : public controller::ActionBackend {
 // One process after the other, each with a diagnosis that starts without knowledge.
 class Process {
  public:
-  explicit Process(World* world, LiveSteeringOptions options = Options()) : world_(world), options_(options) {
+  explicit Process(World* world, LiveSteeringOptions options = Options())
+      : world_(world), options_(std::move(options)) {
     Start();
   }
 

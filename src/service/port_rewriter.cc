@@ -47,7 +47,7 @@ constexpr std::string_view kPreference = "40000";
 
 std::string FindProgram(std::string_view name) {
   for (const std::string_view folder : {"/usr/sbin/", "/sbin/"}) {
-    const std::string path = fmt::format("{}{}", folder, name);
+    std::string path = fmt::format("{}{}", folder, name);
     if (access(path.c_str(), X_OK) == 0) return path;
   }
   return std::string(name);

@@ -130,9 +130,9 @@ uint64_t Mix(uint64_t sum, const char* bytes, size_t size) {
     if (word.kind == 'p') RequireOk(rewriter->Apply(std::array{Arrival(word.port)}));
     if (word.kind == 'o') {
       rewriter.emplace(PortRewriter::Open().value());  // the previous one ends without a message
-      REQUIRE(rewriter->rules().size() > 0 && rewriter->num_orphans() == rewriter->rules().size());
+      REQUIRE(!rewriter->rules().empty() && rewriter->num_orphans() == rewriter->rules().size());
       RequireOk(rewriter->ClearOrphans({{kReceiver, kSender, kListenPort, kSocketPort}}));
-      REQUIRE(rewriter->rules().size() > 0);
+      REQUIRE(!rewriter->rules().empty());
       const auto is_gone = rewriter->Close();
       REQUIRE(is_gone.ok() && !*is_gone);
     }

@@ -197,10 +197,10 @@ class Prober {
     iphdr quoted{};
     if (count < static_cast<ssize_t>(sizeof(outer))) return;
     std::memcpy(&outer, packet.data(), sizeof(outer));
-    const size_t quote = outer.ihl * 4u + sizeof(icmphdr);
+    const size_t quote = size_t{outer.ihl} * 4 + sizeof(icmphdr);
     if (static_cast<size_t>(count) < quote + sizeof(quoted)) return;
     std::memcpy(&quoted, packet.data() + quote, sizeof(quoted));
-    const size_t ports = quote + quoted.ihl * 4u;
+    const size_t ports = quote + size_t{quoted.ihl} * 4;
     if (quoted.protocol != IPPROTO_TCP || static_cast<size_t>(count) < ports + kQuotedBytes) return;
     if (quoted.daddr != AddressOf(options_.destination).sin_addr.s_addr) return;
     std::array<uint16_t, 2> numbers{};

@@ -131,7 +131,7 @@ Result<std::span<const std::byte>> Receive(int diag, std::span<std::byte> buffer
 
 Status ListFamily(int diag, uint8_t family, std::vector<agent::SeenSocket>* sockets) {
   FL_RETURN_IF_ERROR(Ask(diag, RequestOf(family, NLM_F_DUMP)));
-  alignas(nlmsghdr) std::array<std::byte, 32 * 1024> buffer;
+  alignas(nlmsghdr) std::array<std::byte, 32'768> buffer;
   for (bool is_last = false; !is_last;) {
     FL_ASSIGN_OR_RETURN(const auto part, Receive(diag, buffer));
     FL_ASSIGN_OR_RETURN(is_last, ReadAnswer(part, sockets));

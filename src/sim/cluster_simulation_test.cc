@@ -720,7 +720,7 @@ TEST_F(CongestedUplinkTest, ExtrapolationCountsWhatItSkipsEachTime) {
   AddJob(1.0, 0.5, 1, 2000);
   AddJob(0.7130, 0.31, 0.5);
   AddJob(1.618, 0.44, 1);
-  for (int i = 0; i < 3; ++i) AddJob(0.5, 0, 1, static_cast<uint64_t>(6010 + 30 * i));
+  for (int i = 0; i < 3; ++i) AddJob(0.5, 0, 1, 6010 + 30 * static_cast<uint64_t>(i));
   options_.end = SimTime::FromSeconds(Seconds(3600));
   options_.fast_forward = false;
   const RunResult exact = Run();

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -28,7 +29,7 @@ SimulationReport RunFile(const std::string& name, uint32_t num_seeds, std::vecto
   auto scenario = LoadScenario(FAIRLEAD_SOURCE_DIR "/scenarios/" + name, {});
   EXPECT_TRUE(scenario.ok()) << scenario.status().message();
   scenario->num_seeds = num_seeds;
-  scenario->policies = policies;
+  scenario->policies = std::move(policies);
   const std::atomic<bool> never = false;
   return RunScenario(*scenario, {.num_threads = 2}, never, nullptr).value();
 }

@@ -138,7 +138,9 @@ class ExplicitWriter {
                fabric_.destination(other) == fabric_.destination(link) &&
                fabric_.capacity(other) == fabric_.capacity(link);
       };
-      while (l + 2 * parallel < fabric_.num_links() && parallel < kMaxParallel && is_equal(LinkId(l + 2 * parallel))) {
+      // Links lie in pairs, one for each direction.
+      const auto next = [&] { return l + size_t{2} * parallel; };
+      while (next() < fabric_.num_links() && parallel < kMaxParallel && is_equal(LinkId(next()))) {
         ++parallel;
       }
       l += 2 * size_t{parallel};

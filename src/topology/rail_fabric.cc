@@ -33,7 +33,7 @@ class RailBuilder {
 
   void AddPod() {
     // [rail group * planes_ + plane]
-    std::vector<std::vector<NodeId>> leaves(spec_.rail_groups * planes_);
+    std::vector<std::vector<NodeId>> leaves(size_t{spec_.rail_groups} * planes_);
     for (uint32_t s = 0; s < spec_.segments; ++s) AddSegment(&leaves);
     for (uint32_t g = 0; g < spec_.rail_groups; ++g) {
       for (uint32_t p = 0; p < planes_; ++p) {

@@ -221,12 +221,20 @@ def shape(name, rng):
         return dict(num_ranks=stages * replicas, gpus_per_host=1, comms=comms(*groups),
                     program=pipeline(0.8, stages, replicas, 6, 32e6, 1e9, ahead=4 if name == "pipe_ahead" else 0,
                                      last_factor=1.15), iteration=1.2)
+    if name == "fast":  # hundreds of iterations a second
+        return dict(num_ranks=4, gpus_per_host=1, comms=comms(("dp", range(4))), program=ring(0.002, 1, 5e6),
+                    iteration=0.0025, seconds=120)
+    if name == "fast_pipe":
+        return dict(num_ranks=4, gpus_per_host=1, comms=comms(("pp0", range(4))),
+                    program=pipeline(0.008, 4, 1, 4, 1e6, 2e6), iteration=0.012, seconds=120)
     if name == "moe":
         return dict(num_ranks=8, gpus_per_host=1, comms=comms(("ep", range(8)), ("dp", range(8))),
                     program=moe(0.9, 2, 200e6, 1e9), moe_weights=moe_weights(0.3, -1), iteration=1.0)
     raise ValueError(name)
 
 
+# Nothing was ever tuned on them.
+FAST_SHAPES = ("fast", "fast_pipe")
 HEALTHY = {
     "plain": {},
     "gpu_spread": dict(gpu_spread=0.05),
@@ -251,6 +259,10 @@ def healthy_cases():
     for name in ("long5", "long15"):
         for trait in ("plain", "gpu_spread", "neighbours"):
             yield f"healthy/{name}/{trait}", name, HEALTHY[trait], []
+    for name in FAST_SHAPES:
+        for trait in ("plain", "gpu_spread", "pareto", "neighbours", "bimodal"):
+            yield f"healthy/{name}/{trait}", name, HEALTHY[trait], []
+        yield f"healthy/{name}/rough", name, dict(compute_cv=0.3), []
     for name, program in (("ring", ring(0.75, 4, 0.7e9, sequence=0.4)), ("ring8", ring(0.4, 2, 1.5e9, sequence=0.4))):
         yield f"healthy/{name}/sequence", name, dict(program=program), []
 
@@ -265,6 +277,9 @@ def fault_cases():
             yield f"slow_gpu/{name}/{x}", name, {}, [dict(kind="slow_gpu", begin=begin, x=x)]
     for name in ("ring", "ring8", "hier", "moe"):
         yield f"throttle/{name}/1.5", name, {}, [dict(kind="slow_gpu", begin=begin, x=1.5, duty=(15, 60))]
+    for name in FAST_SHAPES:
+        for kind in ("frozen", "gpu_hang", "slow_gpu"):
+            yield f"{kind}/{name}", name, {}, [dict(kind=kind, begin=begin, x=1.3)]
     for name in ("long5", "long15"):
         for x in (1.2, 1.5):
             yield f"slow_gpu/{name}/{x}", name, {}, [dict(kind="slow_gpu", begin=begin, x=x)]

@@ -33,7 +33,7 @@ inline void* Pack(const EventHandle& handle) {
   const uint64_t bits = uint64_t{static_cast<uint8_t>(handle.kind)} << 60 |
                         uint64_t{handle.generation & kGenerationMask} << 36 | uint64_t{handle.index & kNoIndex} << 8 |
                         handle.part;
-  return reinterpret_cast<void*>(bits);
+  return reinterpret_cast<void*>(bits);  // NOLINT(performance-no-int-to-ptr): NCCL hands it back, and no more
 }
 
 // Any pointer: one that is not ours has an unexpected kind, or fails by its index or generation.

@@ -51,16 +51,18 @@ std::string NameOf(uint64_t type) {
 // Records what is reported to it, with the numbers of handles: "a" for the thread that made it, "b" for another one.
 class Tape : public PluginCalls {
  public:
+  void* own_context() { return this; }
+
   Tape(int version, int mask) : version_(version), wanted_(mask) {}
 
   int version() const override { return version_; }
   Result<void*> Begin(const PluginCommunicator& c, int* mask) override {
     *mask = wanted_;
     Write(fmt::format("init {} {}/{}", c.id, c.rank, c.num_ranks));
-    return reinterpret_cast<void*>(uintptr_t{99});
+    return own_context();
   }
   void* Start(void* context, const PluginEvent& event) override {
-    EXPECT_EQ(context, reinterpret_cast<void*>(uintptr_t{99}));
+    EXPECT_EQ(context, own_context());
     std::string detail;
     if (event.function != nullptr) detail = fmt::format(" {} {}", event.function, event.count);
     if (event.type == nccl::kCollective) detail += fmt::format(" #{}", event.sequence);
@@ -72,7 +74,7 @@ class Tape : public PluginCalls {
     const uintptr_t handle = ++num_handles_;
     WriteLocked(fmt::format("start {} {} <- {}{}", handle, NameOf(event.type),
                             reinterpret_cast<uintptr_t>(event.parent), detail));
-    return reinterpret_cast<void*>(handle);
+    return reinterpret_cast<void*>(handle);  // NOLINT(performance-no-int-to-ptr)
   }
   void Stop(void* handle) override { Write(fmt::format("stop {}", reinterpret_cast<uintptr_t>(handle))); }
   void Record(void* handle, int state, uint64_t value) override {

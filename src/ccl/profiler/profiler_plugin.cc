@@ -198,7 +198,7 @@ Result Init5(void** context, uint64_t communicator, int* mask, const char* name,
 }  // namespace fairlead::ccl
 
 // NOLINTBEGIN(readability-identifier-naming): names that NCCL looks for
-using namespace fairlead::ccl;
+using namespace fairlead::ccl;  // NOLINT(google-build-using-namespace): what follows stands outside for C
 FAIRLEAD_EXPORT const nccl::PluginV1 ncclProfiler_v1 = {
     kName, Init1, StartEvent<nccl::DescriptorV1>, StopEvent, RecordEventState<nccl::StateArgumentsV1>, Finalize};
 FAIRLEAD_EXPORT const nccl::PluginV2 ncclProfiler_v2 = {

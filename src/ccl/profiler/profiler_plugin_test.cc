@@ -277,6 +277,7 @@ TYPED_TEST(ProfilerPluginTest, NullAndForeignPointersAreTaken) {
   const uint64_t id = NewId();
   MockCommunicator<TypeParam> nccl(this->library_, id);
   int local = 0;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
   void* const kBad[] = {nullptr, &local, reinterpret_cast<void*>(~uintptr_t{0}), reinterpret_cast<void*>(1)};
   for (void* bad : kBad) {
     nccl.Stop(bad);

@@ -61,7 +61,7 @@ class Recorder {
   // Handles; null only for steps.
   void* StartOperation(void* context, const OperationEvent& event);
   void* StartProxyOperation(void* context, void* parent, const ProxyOperationEvent& event);
-  void* StartProxyStep(void* parent, int32_t step);
+  void* StartProxyStep(void* parent, int32_t number);
   void* StartKernelChannel(void* parent, uint64_t gpu_timer_ns);
 
   void Stop(void* handle);

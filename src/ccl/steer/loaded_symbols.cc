@@ -20,6 +20,8 @@ struct SymbolTables {
   const uint32_t* hashes = nullptr;
 };
 
+// NOLINTBEGIN(performance-no-int-to-ptr): addresses of loaded objects are numbers
+
 // In loaded objects glibc has made addresses of the offsets, other loaders have not.
 template <typename T>
 const T* PointerTo(ElfW(Addr) base, ElfW(Addr) value) {
@@ -122,5 +124,7 @@ void* FindLoaded(const char* library, const char* symbol) {
   close(handle);
   return found;
 }
+
+// NOLINTEND(performance-no-int-to-ptr)
 
 }  // namespace fairlead::ccl

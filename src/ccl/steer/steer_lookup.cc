@@ -16,7 +16,7 @@
 #endif
 
 FAIRLEAD_EXPORT FAIRLEAD_OPTIMIZED void* dlvsym(void* handle, const char* symbol, const char* version) {
-  using namespace fairlead::ccl;
+  using namespace fairlead::ccl;  // NOLINT(google-build-using-namespace): this function stands outside for C
   const DlvsymFunction next = RealDlvsym();
   if (next == nullptr) return nullptr;
   if (!IsOverridden(symbol)) FAIRLEAD_JUMP next(handle, symbol, version);
@@ -24,7 +24,7 @@ FAIRLEAD_EXPORT FAIRLEAD_OPTIMIZED void* dlvsym(void* handle, const char* symbol
 }
 
 FAIRLEAD_EXPORT FAIRLEAD_OPTIMIZED void* dlsym(void* handle, const char* symbol) {
-  using namespace fairlead::ccl;
+  using namespace fairlead::ccl;  // NOLINT(google-build-using-namespace): this function stands outside for C
   const DlsymFunction next = RealDlsym();
   if (next == nullptr) return nullptr;
   if (!IsOverridden(symbol)) FAIRLEAD_JUMP next(handle, symbol);

@@ -27,7 +27,8 @@ namespace fairlead::ccl {
 namespace {
 
 #ifndef IP_LOCAL_PORT_RANGE
-constexpr int IP_LOCAL_PORT_RANGE = 51;  // linux/in.h, which does not go with netinet/in.h
+constexpr int IP_LOCAL_PORT_RANGE =
+    51;  // NOLINT(readability-identifier-naming): linux/in.h, which does not go with netinet/in.h
 #endif
 
 using ConnectFunction = int (*)(int, const sockaddr*, socklen_t);
@@ -193,7 +194,7 @@ void ClassifyAccepted(int socket) {
 }  // namespace fairlead::ccl
 
 FAIRLEAD_EXPORT int connect(int socket, const sockaddr* address, socklen_t length) {
-  using namespace fairlead::ccl;
+  using namespace fairlead::ccl;  // NOLINT(google-build-using-namespace): this function stands outside for C
   if (!ProcessOptions().is_on()) return NextConnect(socket, address, length);
   const int errno_before = errno;
   const Endpoint peer = EndpointAt(address, length);
@@ -203,14 +204,14 @@ FAIRLEAD_EXPORT int connect(int socket, const sockaddr* address, socklen_t lengt
 }
 
 FAIRLEAD_EXPORT int accept(int socket, sockaddr* address, socklen_t* length) {
-  using namespace fairlead::ccl;
+  using namespace fairlead::ccl;  // NOLINT(google-build-using-namespace): this function stands outside for C
   const int accepted = NextAccept(socket, address, length);
   if (accepted >= 0 && ProcessOptions().is_on()) ClassifyAccepted(accepted);
   return accepted;
 }
 
 FAIRLEAD_EXPORT int accept4(int socket, sockaddr* address, socklen_t* length, int flags) {
-  using namespace fairlead::ccl;
+  using namespace fairlead::ccl;  // NOLINT(google-build-using-namespace): this function stands outside for C
   const int accepted = NextAccept4(socket, address, length, flags);
   if (accepted >= 0 && ProcessOptions().is_on()) ClassifyAccepted(accepted);
   return accepted;

@@ -81,7 +81,7 @@ void BindSource(int connection, const char* address, bool chooses_port) {
   if (!chooses_port) setsockopt(connection, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
   sockaddr_storage local;
   const socklen_t length = Fill(address, 0, &local);
-  bind(connection, reinterpret_cast<const sockaddr*>(&local), length);
+  if (bind(connection, reinterpret_cast<const sockaddr*>(&local), length) != 0) perror("bind");
 }
 
 // Within what the kernel chooses from.
@@ -132,8 +132,8 @@ int Connect(const char* address, int port, const ConnectOptions& options) {
     error = connect(connection, reinterpret_cast<const sockaddr*>(&peer), length) == 0 ? 0 : errno;
   }
   PrintConnection(connection, ipv6, error, errno_after);
-  static const char bytes[200'000] = {};
-  if (options.sends && send(connection, bytes, sizeof(bytes), 0) < 0) return 1;
+  static const char kBytes[200'000] = {};
+  if (options.sends && send(connection, kBytes, sizeof(kBytes), 0) < 0) return 1;
   if (!options.keeps) close(connection);
   return error == 0 || error == EISCONN ? 0 : 1;
 }

@@ -193,7 +193,7 @@ void* Override(const char* symbol, void* found) {
 }  // namespace fairlead::ccl
 
 FAIRLEAD_EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
-  using namespace fairlead::ccl;
+  using namespace fairlead::ccl;  // NOLINT(google-build-using-namespace): this function stands outside for C
   const ModifyFunction next = NextModify();
   if (next == nullptr) return ENOSYS;
   if (!ProcessOptions().is_on()) return next(qp, attr, mask);
@@ -209,7 +209,7 @@ FAIRLEAD_EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
 }
 
 FAIRLEAD_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
-  using namespace fairlead::ccl;
+  using namespace fairlead::ccl;  // NOLINT(google-build-using-namespace): this function stands outside for C
   const DestroyFunction next = NextDestroy();
   if (next == nullptr) return ENOSYS;
   if (ProcessOptions().is_on()) Forget(qp);

@@ -35,13 +35,13 @@ class HandMadeJob {
       place.nic = NicId(r);
       place.leaves = {model::LeafId(r / 4)};
       layout.ranks.push_back(place);
-      data.ranks.push_back(model::RankId(r));
+      data.ranks.emplace_back(r);
     }
     layout.communicators = {data,
                             {"pair 0", {model::RankId(0), model::RankId(4)}},
                             {"pair 1", {model::RankId(1), model::RankId(5)}},
                             {"tensor 0", {model::RankId(0), model::RankId(1), model::RankId(2), model::RankId(3)}}};
-    pending.resize(kRanks);
+    pending_.resize(kRanks);
     Send({layout});
   }
 
@@ -49,19 +49,19 @@ class HandMadeJob {
 
   // Rank `r` is at this stage of its next all-reduce on `communicator`; finishing it begins the next one.
   void Do(uint32_t r, model::CommunicatorId communicator, Stage stage, uint64_t bytes = 1000) {
-    uint64_t& sequence = sequences[{r, communicator.value()}];
+    uint64_t& sequence = sequences_[{r, communicator.value()}];
     model::OperationRecord record;
     record.communicator = communicator;
     record.kind = model::OperationKind::kAllReduce;
     record.sequence = record.issue_index = sequence;
     record.bytes = bytes;
-    SimTime& enqueued = enqueued_at[{r, communicator.value(), sequence}];
-    if (enqueued == SimTime()) enqueued = Now() + SimDuration(++num_records);
+    SimTime& enqueued = enqueued_at_[{r, communicator.value(), sequence}];
+    if (enqueued == SimTime()) enqueued = Now() + SimDuration(++num_records_);
     record.enqueued = enqueued;
     if (stage >= Stage::kStarted) record.started = enqueued;
     if (stage == Stage::kFinished) record.finished = Now() + SimDuration(500'000'000);
     if (stage == Stage::kFinished) ++sequence;
-    pending[r].push_back(record);
+    pending_[r].push_back(record);
   }
   void DoAll(model::CommunicatorId communicator, Stage stage, std::vector<uint32_t> except = {}) {
     for (const model::RankId rank : layout.communicators[communicator.index()].ranks) {
@@ -76,10 +76,10 @@ class HandMadeJob {
     record.communicator = kData;
     record.kind = kind;
     record.peer = model::RankId(peer);
-    record.enqueued = Now() + SimDuration(++num_records);
+    record.enqueued = Now() + SimDuration(++num_records_);
     record.started = record.enqueued;
     if (stage == Stage::kFinished) record.finished = record.enqueued;
-    pending[r].push_back(record);
+    pending_[r].push_back(record);
   }
 
   // The oldest message of the connection is in that phase since now.
@@ -91,7 +91,7 @@ class HandMadeJob {
     record.in_flight = phase == model::TransferPhase::kIdle ? 0 : 1;
     record.phase = phase;
     record.phase_since = Now();
-    connections[r].push_back(record);
+    connections_[r].push_back(record);
   }
 
   // A second passes: all present ranks report.
@@ -104,9 +104,9 @@ class HandMadeJob {
       report.rank = model::RankId(r);
       report.number = static_cast<uint64_t>(now);
       report.at = Now() + skew[r / 4];
-      report.operations = std::exchange(pending[r], {});
+      report.operations = std::exchange(pending_[r], {});
       for (model::OperationRecord& record : report.operations) Shift(&record, skew[r / 4]);
-      report.connections = std::exchange(connections[r], {});
+      report.connections = std::exchange(connections_[r], {});
       report.is_finalizing = is_finalizing;
       if (!lost_hosts.contains(r / 4) && !lost_ranks.contains(r)) records.emplace_back(std::move(report));
     }
@@ -167,11 +167,11 @@ class HandMadeJob {
     if (record->finished) record->finished = *record->finished + by;
   }
 
-  int64_t num_records = 0;
-  std::vector<std::vector<model::OperationRecord>> pending;  // [rank]
-  std::vector<model::ConnectionRecord> connections[kRanks];
-  std::map<std::pair<uint32_t, uint32_t>, uint64_t> sequences;              // (rank, communicator)
-  std::map<std::tuple<uint32_t, uint32_t, uint64_t>, SimTime> enqueued_at;  // (rank, communicator, sequence)
+  int64_t num_records_ = 0;
+  std::vector<std::vector<model::OperationRecord>> pending_;  // [rank]
+  std::vector<model::ConnectionRecord> connections_[kRanks];
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> sequences_;              // (rank, communicator)
+  std::map<std::tuple<uint32_t, uint32_t, uint64_t>, SimTime> enqueued_at_;  // (rank, communicator, sequence)
 };
 
 }  // namespace fairlead::diagnosis::c4d

@@ -23,7 +23,8 @@ bool IsRegularEnd(const RankState& rank) {
 
 // As launchers do to the other ranks when one fails: SIGTERM, then SIGKILL; by number or as a shell tells.
 bool IsLaunchersSignal(std::optional<int32_t> exit_code) {
-  return exit_code == -15 || exit_code == 143 || exit_code == -9 || exit_code == 137;
+  constexpr int32_t kCodes[] = {-15, 143, -9, 137};
+  return exit_code.has_value() && std::ranges::find(kCodes, *exit_code) != std::end(kCodes);
 }
 
 const model::HostSymptomRecord* FindGpuError(const JobPicture& picture, RankId rank) {

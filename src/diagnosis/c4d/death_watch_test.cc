@@ -107,7 +107,7 @@ TEST(DeathWatchTest, TheFirstToDieIsAlwaysAmongThoseThatAreNamed) {
   for (uint64_t seed = 1; seed <= 2000; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
-    std::array<SimTime, 2 * kRanksOfHost> died;
+    std::array<SimTime, size_t{2} * kRanksOfHost> died;
     for (SimTime& time : died) time = AtMs(1000 + 250 * static_cast<int64_t>(random.Below(16)));
     std::array<SimTime, 2> phase = {AtMs(static_cast<int64_t>(random.Below(1000))),
                                     AtMs(static_cast<int64_t>(random.Below(1000)))};

@@ -175,8 +175,8 @@ std::vector<DelayCell> MakeAnyDelays(uint32_t n, Random& random) {
   std::vector<DelayCell> cells = MakeDenseDelays(n, random.Uniform(0, 0.5), random);
   const double share = random.Uniform(0.15, 1);
   std::erase_if(cells, [&](const DelayCell&) { return random.Uniform() > share; });
-  const auto row = static_cast<uint32_t>(random.Below(2 * n));
-  const auto column = static_cast<uint32_t>(random.Below(2 * n));
+  const auto row = static_cast<uint32_t>(random.Below(uint64_t{2} * n));
+  const auto column = static_cast<uint32_t>(random.Below(uint64_t{2} * n));
   PlantDelay(cells, random.Uniform(1, 3), [&](uint32_t y, uint32_t) { return y == row; });
   PlantDelay(cells, random.Uniform(1, 3), [&](uint32_t, uint32_t x) { return x == column; });
   if (!cells.empty()) cells[random.Below(cells.size())].delay *= random.Uniform(1, 4);

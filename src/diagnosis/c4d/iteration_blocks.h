@@ -38,9 +38,9 @@ class IterationBlocks {
  public:
   explicit IterationBlocks(size_t num_ranks) : ranks_(num_ranks) {}
 
-  // An output of the rank (own_time.h), in order. Args: own_seconds, host_seconds: since the latest output or input;
-  // nothing: unknown.
-  void AddOutput(size_t rank, const model::OperationRecord& operation, SimTime at, std::optional<double> own_seconds,
+  // An output of the rank at `index` (own_time.h), in order. Args: own_seconds, host_seconds: since the latest output or
+  // input; nothing: unknown.
+  void AddOutput(size_t index, const model::OperationRecord& operation, SimTime at, std::optional<double> own_seconds,
                  double host_seconds);
 
   // Outputs of the rank are missing here.

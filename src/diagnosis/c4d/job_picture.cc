@@ -56,7 +56,7 @@ JobPicture::JobPicture(model::JobLayout layout, SimTime start, model::PlaceNames
       hosts_.end());
   for (size_t r = 0; r < ranks_.size(); ++r) {
     HostState* host = FindHost(layout_.ranks[r].host);
-    host->ranks.push_back(RankId(r));
+    host->ranks.emplace_back(r);
     ranks_[RankId(r)].host = static_cast<uint32_t>(host - hosts_.data());
   }
   for (size_t c = 0; c < layout_.communicators.size(); ++c) {

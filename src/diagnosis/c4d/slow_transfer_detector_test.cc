@@ -71,7 +71,7 @@ class Traffic {
       greatest = std::max(greatest, seconds);
     }
     record.messages = kMessages;
-    record.bytes = kMessages * 4'000'000;
+    record.bytes = uint64_t{kMessages} * 4'000'000;
     record.wire_time = SimDuration::FromSeconds(Seconds(sum));
     record.wire_time_max = SimDuration::FromSeconds(Seconds(greatest));
     return record;
@@ -535,8 +535,8 @@ TEST(TransferFitTest, ReadsLatencyAndBandwidthFromSizesThatVary) {
     ConnectionRecord record;
     record.messages = 100;
     const bool is_small = i % 2 == 0;
-    record.bytes = 100 * (is_small ? 1'000'000u : 4'000'000u);
-    record.wire_time = SimDuration(100 * (is_small ? 200'000 : 500'000));
+    record.bytes = uint64_t{100} * (is_small ? 1'000'000 : 4'000'000);
+    record.wire_time = SimDuration(int64_t{100} * (is_small ? 200'000 : 500'000));
     record.wire_time_max = SimDuration(350'000);
     fit.Add(record, SimDuration(50'000), 0);
   }

@@ -317,7 +317,7 @@ TEST(OwnTimeTest, WhatWasIssuedLaterGatesNothing) {
     for (int i = 0; i < 8; ++i) {
       OperationRecord send;
       send.kind = OperationKind::kSend;
-      send.issue_index = static_cast<uint64_t>(2 * i);
+      send.issue_index = 2 * static_cast<uint64_t>(i);
       send.enqueued = at(0.001 * i);
       send.started = at(i + 1);
       OperationRecord receive;

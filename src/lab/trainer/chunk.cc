@@ -15,8 +15,8 @@ namespace {
 
 constexpr uint32_t kMagic = 0x43'4c'46'01;
 constexpr uint64_t kChunksPerConnection = 16;
-constexpr uint64_t kBytesMin = 4 * 1024;
-constexpr uint64_t kBytesUnderWay = 128 * 1024;  // of all connections of a pool
+constexpr uint64_t kBytesMin = 4'096;
+constexpr uint64_t kBytesUnderWay = 131'072;  // of all connections of a pool
 
 bool WouldBlock() { return errno == EAGAIN || errno == EINTR; }
 
@@ -44,7 +44,7 @@ Result<std::optional<uint64_t>> ReceiveSome(int socket, char* data, size_t size,
 uint64_t ChunkBytes(uint64_t pool_bytes, uint32_t num_connections) {
   FL_CHECK(num_connections >= 1);
   const uint64_t share = pool_bytes / (kChunksPerConnection * num_connections);
-  return std::max(kBytesMin, std::min(share, kBytesUnderWay / (2 * num_connections)));
+  return std::max(kBytesMin, std::min(share, kBytesUnderWay / (uint64_t{2} * num_connections)));
 }
 
 Result<bool> ChunkSender::Begin(int socket, uint64_t phase, uint32_t bytes) {

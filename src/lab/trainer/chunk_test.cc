@@ -85,7 +85,7 @@ TEST(Chunks, WhatIsEarlyWaitsForItsPhase) {
 
 TEST(Chunks, AFullConnectionTakesNone) {
   SocketPair pipe;
-  const std::string filling(64 * 1024, 'x');
+  const std::string filling(65'536, 'x');
   while (send(pipe.near.get(), filling.data(), filling.size(), MSG_NOSIGNAL) > 0) {
   }
   ChunkSender sender;

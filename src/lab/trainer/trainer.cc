@@ -29,7 +29,7 @@ namespace {
 
 // Longest sleep: a signal that comes just before one is seen after it.
 constexpr double kSleepMax = 0.1;
-constexpr size_t kBufferBytes = 256 * 1024;
+constexpr size_t kBufferBytes = 262'144;
 
 class Worker {
  public:

@@ -287,7 +287,7 @@ class SlowReader {
 
   // Reads from connections first, first + 1, ... until `left` bytes of the pool are left. False: nothing comes for long.
   bool ReadFrom(uint32_t first, uint64_t left) {
-    std::string scratch(64 * 1024, 'y');
+    std::string scratch(65'536, 'y');
     while (left_ > left) {
       std::vector<pollfd> watched;
       for (uint32_t q = first; q < far_.size(); ++q) watched.push_back({far_[q].get(), POLLIN, 0});

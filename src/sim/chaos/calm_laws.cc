@@ -129,7 +129,8 @@ class CalmCheck {
 
   void CheckSendersAreHeld() {
     for (uint32_t h = 0; h < world_.kernels.size(); ++h) {
-      for (const auto& [inode, socket] : world_.kernels[h]->sockets()) {
+      for (const auto& entry : world_.kernels[h]->sockets()) {
+        const auto& socket = entry.second;
         if (socket.bytes_per_second == 0) continue;
         Expect(held_.contains({h, socket.ends}), "an agent holds every connection that sends", [&] {
           return fmt::format("{} of {} on {}, port {} to port {}, is not held",

@@ -96,10 +96,10 @@ std::vector<SteeringEvent> SimulatedCluster::TakeOutcomes(SimTime now) {
   for (const Due& entry : due) {
     const SteeringAction& action = entry.action;
     if (entry.succeeds && done_.insert(action.number).second) Apply(now, action, &outcomes);
-    outcomes.push_back(controller::StepDone{.action = action.number,
-                                            .attempt = action.attempt,
-                                            .succeeded = entry.succeeds,
-                                            .message = entry.succeeds ? "" : "the drill made it fail"});
+    outcomes.emplace_back(controller::StepDone{.action = action.number,
+                                               .attempt = action.attempt,
+                                               .succeeded = entry.succeeds,
+                                               .message = entry.succeeds ? "" : "the drill made it fail"});
   }
   return outcomes;
 }

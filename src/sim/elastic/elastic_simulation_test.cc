@@ -88,7 +88,7 @@ TEST(ElasticSimulationTest, CoresLimitJobsToo) {
 TEST(ElasticSimulationTest, BadInputIsRefused) {
   const ApplicationProfile profile = ApplicationProfile::Create(PlainTables()).value();
   const auto policy = CreateAllocationPolicy("fcfs", 1).value();
-  const auto message = [&](std::vector<ElasticJobSpec> jobs, const ElasticOptions& options = {}) {
+  const auto message = [&](const std::vector<ElasticJobSpec>& jobs, const ElasticOptions& options = {}) {
     return RunElasticSimulation(jobs, *policy, options).status().message();
   };
   EXPECT_THAT(message({JobOf(profile, 0), JobOf(profile, 0)}), HasSubstr("two jobs are called"));
@@ -163,7 +163,7 @@ TEST(TriangulationTest, LinearFunctionsAreExact) {
 
 TEST(TriangulationTest, FlatPointsAreRefused) {
   std::vector<Point3> points;
-  for (int i = 0; i < 9; ++i) points.push_back({i % 3 + 0.0, i / 3 + 0.0, 7});
+  for (int i = 0; i < 9; ++i) points.push_back({i % 3 + 0.0, std::floor(i / 3.0), 7});
   EXPECT_THAT(Triangulation::Create(points).status().message(), HasSubstr("lie in one plane"));
 }
 
@@ -177,8 +177,8 @@ TEST(PolluxProfileTest, MissingFilesAreNamed) {
 class GeneratedTest : public testing::TestWithParam<std::string_view> {
  protected:
   static const ProfileSet& Profiles() {
-    static const ProfileSet profiles = GenerateProfiles(1).value();
-    return profiles;
+    static const ProfileSet kProfiles = GenerateProfiles(1).value();
+    return kProfiles;
   }
   static std::vector<ElasticJobSpec> Workload(uint64_t seed) {
     GeneratedWorkloadOptions options;

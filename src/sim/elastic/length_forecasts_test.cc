@@ -29,7 +29,7 @@ class LengthForecastsTest : public ::testing::Test {
     return job;
   }
 
-  const ElasticCluster cluster_;
+  const ElasticCluster cluster_{};
   OwnedWorkload workload_;
 };
 

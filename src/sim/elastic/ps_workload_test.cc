@@ -83,8 +83,8 @@ ElasticOptions PsCluster() {
 class PsWorkloadTest : public testing::TestWithParam<std::string_view> {
  protected:
   static const PsApplicationSet& Applications() {
-    static const PsApplicationSet applications = GeneratePsApplications(1);
-    return applications;
+    static const PsApplicationSet kApplications = GeneratePsApplications(1);
+    return kApplications;
   }
   static std::vector<ElasticJobSpec> Workload(uint64_t seed) {
     PsWorkloadOptions options;

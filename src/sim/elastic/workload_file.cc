@@ -30,14 +30,14 @@ struct LayoutColumns {
 };
 
 const std::vector<LayoutColumns>& ColumnsOfLayouts() {
-  static const std::vector<LayoutColumns> columns = {
+  static const std::vector<LayoutColumns> kColumns = {
       {WorkloadLayout::kPollux, {"name", "time", "application", "num_replicas", "batch_size"}},
       {WorkloadLayout::kElasticflow, {"job_id", "submit_time", "model_name", "batch_size", "num_gpu", "iteration"}},
       {WorkloadLayout::kTiresias, {"job_id", "num_gpu", "submit_time", "iterations", "model_name", "duration"}},
       {WorkloadLayout::kNeutral, {"job", "submit", "gpus"}},
       {WorkloadLayout::kHelios, {"job_id", "user", "gpu_num", "submit_time", "duration"}},
   };
-  return columns;
+  return kColumns;
 }
 
 // Seven or ten fields with tabs, no header.

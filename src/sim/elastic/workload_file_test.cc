@@ -24,7 +24,7 @@ std::string PublicFile(const std::string& name) { return std::string(FAIRLEAD_SO
 class WorkloadFileTest : public ::testing::Test {
  protected:
   std::string Write(const std::string& text, const std::string& name = "jobs.csv") const {
-    const std::string path = folder_.File(name);
+    std::string path = folder_.File(name);
     std::ofstream(path) << text;
     return path;
   }

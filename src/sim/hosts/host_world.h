@@ -48,7 +48,7 @@ class HostWorld final : public LiveTraffic {
   HostWorld& operator=(const HostWorld&) = delete;
 
   void Start(const LiveJob& job) override;
-  void End(JobId job) override;
+  void End(JobId id) override;
   void SetLink(LinkId link, bool is_up) override;
   SimTime next_sample() const override { return jobs_.empty() ? SimTime::Never() : next_sample_; }
   void Sample(SimTime now, std::span<const LiveCounters> counters) override;

@@ -31,7 +31,7 @@ class VirtualStreams {
   // By the agent's and by the controller's end; dropped without a stream.
   void Send(uint32_t host, controller::FromAgent message);
   void Send(controller::StreamId stream, controller::ToAgent message);
-  void EndByController(controller::StreamId stream);
+  void EndByController(controller::StreamId id);
 
   // Breaks the host's stream in the middle: both sides learn of it within seconds.
   void Break(uint32_t host);

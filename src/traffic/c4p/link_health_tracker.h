@@ -102,8 +102,8 @@ class LinkHealthTracker {
   // ends that and opens the probation of a link that is down.
   // Returns  the change, or nothing when the link is so already.
   // Errors   kInvalidArgument for an unknown link, or when time went back.
-  Result<std::vector<LinkChange>> ReportDown(SimTime now, LinkId link, std::string_view source);
-  Result<std::vector<LinkChange>> ReportUp(SimTime now, LinkId link, std::string_view source);
+  Result<std::vector<LinkChange>> ReportDown(SimTime now, LinkId id, std::string_view source);
+  Result<std::vector<LinkChange>> ReportUp(SimTime now, LinkId id, std::string_view source);
 
   size_t num_links() const { return links_.size(); }
   LinkState state(LinkId link) const { return links_[link].state; }
@@ -136,7 +136,7 @@ class LinkHealthTracker {
   uint32_t CleanRoundsNeeded(const Link& link) const;
   uint32_t NumBadRounds(const Link& link) const;
   Status AdvanceClock(SimTime now);
-  Status CheckLink(LinkId link) const;
+  Status CheckLink(LinkId id) const;
   std::vector<Scored> Combine(std::span<const LinkObservation> observations);
   bool ScoreRtts(std::vector<Scored>* round) const;
   Verdict Judge(const Link& link, const Scored& scored) const;

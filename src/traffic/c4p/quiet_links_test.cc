@@ -37,7 +37,7 @@ class QuietLinksTest : public testing::Test {
           ProbedRoute& route = scan.routes.emplace_back();
           route.links = {LinkId(0u)};
           route.links.insert(route.links.end(), middle.begin(), middle.end());
-          route.links.push_back(LinkId(1u));
+          route.links.emplace_back(1u);
         }
         scan.routes.back().ports.push_back(50'000);
       }

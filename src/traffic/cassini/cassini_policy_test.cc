@@ -119,8 +119,8 @@ TEST_F(CassiniOneSpineTest, JobsThatNeedMoreThanThereIsTakeTurnsInALongerPeriod)
   for (uint32_t j = 0; j < 3; ++j) AddJob(j, j, 4 + j, 0.055, 0.045, &cluster_);
   TrafficPlan plan = Plan();
   for (uint32_t j = 0; j < 3; ++j) {
-    EXPECT_EQ(plan.jobs[j].time_shift,
-              (TimeShift{Milliseconds(135), Milliseconds(45 * j), SimDuration(6'750'000), ShiftUpkeep::kEverySlot}));
+    EXPECT_EQ(plan.jobs[j].time_shift, (TimeShift{Milliseconds(135), Milliseconds(int64_t{45} * j),
+                                                  SimDuration(6'750'000), ShiftUpkeep::kEverySlot}));
   }
   EXPECT_THAT(plan.jobs[1].reason, HasSubstr("every 0.135 s, shifted by 0.045 s, each in its turn; score 0.1 -> 0.65"));
   plan = CassiniPolicy({.contended = ContendedUpkeep::kOnce}).Plan(cluster_.Snapshot());

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -69,7 +70,8 @@ TEST(FindPerimeterTest, StretchesNearlyEqualPeriodsAlike) {
 double Stretch(const Shifts& periods, uint32_t perimeter) {
   double stretch = 1;
   for (const uint32_t period : periods) {
-    stretch = std::max(stretch, static_cast<double>(perimeter) / static_cast<double>(perimeter / period) / period);
+    stretch = std::max(stretch,
+                       static_cast<double>(perimeter) / std::floor(static_cast<double>(perimeter) / period) / period);
   }
   return stretch;
 }

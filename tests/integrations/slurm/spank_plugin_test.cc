@@ -47,7 +47,7 @@ spank_err_t spank_option_register(spank_t, spank_option* option) {
 spank_err_t spank_get_item(spank_t, spank_item_t item, ...) {
   if (item != S_JOB_ID) return ESPANK_BAD_ARG;
   va_list arguments;
-  va_start(arguments, item);
+  va_start(arguments, item);  // NOLINT(clang-diagnostic-varargs): as Slurm declares it
   *va_arg(arguments, uint32_t*) = slurm.job;
   va_end(arguments);
   return kSuccess;
