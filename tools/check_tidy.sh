@@ -1,6 +1,6 @@
 #!/bin/bash
 # What does clang-tidy (.clang-tidy) say about the sources?
-#   tools/check_tidy.sh                     all that is compiled; some minutes
+#   tools/check_tidy.sh                     all that is compiled; half an hour on two processors
 #   tools/check_tidy.sh --changed [REV]     files that differ from REV (default HEAD), and new ones
 #   tools/check_tidy.sh FILE…               these files
 # Headers are checked through the files that include them. Exit code 1 where it finds something.
@@ -24,7 +24,7 @@ case ${1:-} in
                          git ls-files --others --exclude-standard -- '*.cc')
     ;;
   "")
-    # Eight sources as one, so that headers are read once for them: a quarter of the time.
+    # Eight sources as one, so that headers are read once for them.
     configure tidy
     exec run-clang-tidy -quiet -p build/tidy -j "$(nproc)" -checks=-bugprone-suspicious-include \
       -header-filter="^$PWD/(src|apps|experiments|tests)/" "/Unity/unity_[0-9]+_cxx" "^$PWD/(src|apps|experiments|tests)/"

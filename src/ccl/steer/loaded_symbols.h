@@ -15,6 +15,14 @@ using DlvsymFunction = void* (*)(void* handle, const char* symbol, const char* v
 DlsymFunction RealDlsym();
 DlvsymFunction RealDlvsym();
 
+// Not strcmp(): a sanitizer of the process looks up what it replaces while it begins; its strcmp() is not there yet.
+constexpr bool IsSameName(const char* a, const char* b) {
+  for (; *a == *b; ++a, ++b) {
+    if (*a == '\0') return true;
+  }
+  return false;
+}
+
 // The function of that name behind this library; null: there is none.
 void* FindNext(const char* symbol);
 // Of a library that the process has loaded; null when it has not.

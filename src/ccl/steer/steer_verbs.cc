@@ -177,7 +177,7 @@ ModifyFunction NextModify() { return FindVerb(looked_up_modify, "ibv_modify_qp")
 DestroyFunction NextDestroy() { return FindVerb(looked_up_destroy, "ibv_destroy_qp"); }
 
 void* Override(const char* symbol, void* found) {
-  const bool is_modify = strcmp(symbol, "ibv_modify_qp") == 0;
+  const bool is_modify = IsSameName(symbol, "ibv_modify_qp");
   void* ours = is_modify ? reinterpret_cast<void*>(&ibv_modify_qp) : reinterpret_cast<void*>(&ibv_destroy_qp);
   // Without a library of verbs there is nothing to be overridden.
   if (found == ours) return is_modify ? (NextModify() ? ours : nullptr) : (NextDestroy() ? ours : nullptr);

@@ -3,7 +3,7 @@
 
 #include <infiniband/verbs.h>
 
-#include <cstring>
+#include "ccl/steer/loaded_symbols.h"
 
 namespace fairlead::ccl {
 
@@ -15,8 +15,7 @@ ModifyFunction NextModify();
 DestroyFunction NextDestroy();
 
 inline bool IsOverridden(const char* symbol) {
-  return symbol != nullptr && strncmp(symbol, "ibv_", 4) == 0 &&
-         (strcmp(symbol, "ibv_modify_qp") == 0 || strcmp(symbol, "ibv_destroy_qp") == 0);
+  return symbol != nullptr && (IsSameName(symbol, "ibv_modify_qp") || IsSameName(symbol, "ibv_destroy_qp"));
 }
 
 // What a look-up of such a symbol is to return, which has found `found`: ours, which will call that.
