@@ -63,7 +63,7 @@ correct() {
       ln -s "${name%-dbgsym}" "$parts/usr/share/doc/$name"
       ;;
     # The linker's cache is for libraries that programs look for by name.
-    libfairlead-preload) rm -f "$parts"/DEBIAN/{postinst,postrm} ;;
+    libfairlead-preload | fairlead-slurm) rm -f "$parts"/DEBIAN/{postinst,postrm} ;;
   esac
   rm "$package"
   # apt takes no other ending than .deb, and Debian's own packages of debug symbols have it too.

@@ -169,7 +169,7 @@ check_libraries() {
   [[ -f $system/usr/lib/fairlead/python/fairlead_torch/__init__.py ]] || fail "no fairlead_torch"
   [[ -f $system/usr/lib/fairlead/spank_fairlead.so ]] || fail "no SPANK plugin"
   for program in epilog job-end prolog watchdog; do
-    expect '' "bash -n /usr/share/fairlead/integrations/slurm/fairlead-$program"
+    expect ok "bash -n /usr/share/fairlead/integrations/slurm/fairlead-$program && echo ok"
   done
 }
 
