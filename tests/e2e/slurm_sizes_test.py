@@ -21,7 +21,7 @@ from patience import fetch
 FAIRLEAD, SOURCE_DIR = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
 INTEGRATION = SOURCE_DIR / "integrations" / "slurm"
 NUM_HOSTS = 6
-PATIENCE_S = 150
+PATIENCE_S = 300
 FABRIC = f"""fabric:
   kind: clos2
   leaves: 2
