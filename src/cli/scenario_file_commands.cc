@@ -147,7 +147,7 @@ std::string AddressesPage() {
 }
 
 // JSON Schema, draft 7: as strict as the reader, but for names that the fabric does not have.
-report::Json AddressesSchema() {
+report::Json AddressesSchema(const std::string& id) {
   report::Json properties = report::Json::object();
   for (const topology::AddressMapKey& key : topology::AddressMapKeys()) {
     const report::Json example = {{std::string(key.address), std::string(key.name_of_it)}};
@@ -159,25 +159,24 @@ report::Json AddressesSchema() {
         {"examples", report::Json::array({example})}};
   }
   return {{"$schema", "http://json-schema.org/draft-07/schema#"},
-          {"$id", "https://fairlead.invalid/schemas/addresses.json"},
+          {"$id", id},
           {"title", "addresses file"},
           {"type", "object"},
           {"properties", std::move(properties)},
           {"additionalProperties", false}};
 }
 
-int Schema(const SchemaOptions& options) {
-  if (options.name == "addresses") {
-    const Status written = WriteOutput("-", options.page ? AddressesPage() : report::Dump(AddressesSchema()));
-    return written.ok() ? kExitOk : ReportError(written);
-  }
+std::string TextOf(const SchemaOptions& options) {
+  const std::string id = fmt::format("https://fairlead.invalid/schemas/{}.json", options.name);
+  if (options.name == "addresses") return options.page ? AddressesPage() : report::Dump(AddressesSchema(id));
   const bool is_scenario = options.name == "scenario";
   const YamlMapKeys& keys = is_scenario ? sim::kScenarioKeys : topology::kFabricFileKeys;
-  const std::string text =
-      options.page ? report::YamlReferencePage(keys, is_scenario ? kScenarioIntroduction : kFabricIntroduction)
-                   : report::Dump(report::YamlSchema(
-                         keys, fmt::format("https://fairlead.invalid/schemas/{}.json", options.name)));
-  const Status written = WriteOutput("-", text);
+  return options.page ? report::YamlReferencePage(keys, is_scenario ? kScenarioIntroduction : kFabricIntroduction)
+                      : report::Dump(report::YamlSchema(keys, id));
+}
+
+int Schema(const SchemaOptions& options) {
+  const Status written = WriteOutput("-", TextOf(options));
   return written.ok() ? kExitOk : ReportError(written);
 }
 

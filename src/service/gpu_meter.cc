@@ -8,7 +8,6 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <string_view>
 #include <thread>
@@ -264,29 +263,27 @@ class GpuMeter::Loop {
       }
       if (stat->state == model::ProcessState::kGone) continue;
       const ProcessIdentity identity = {.pid = pid, .start = stat->start};
+      MeteredProcess process;
       const auto before = known.find(identity);
+      if (before != known.end()) process = before->second;
       // One that names no job is looked at again: it may have been about to start its program.
-      auto process = before != known.end() && !before->second.job.empty() ? std::nullopt : Identify(pid);
-      if (before != known.end()) {
-        if (process.has_value()) process->work = before->second.work;
-        there.emplace(identity, process.value_or(before->second));
-      } else if (process.has_value()) {
-        there.emplace(identity, *std::move(process));
-      }
+      const bool is_known = !process.job.empty() || Identify(pid, &process) || before != known.end();
+      if (is_known) there.emplace(identity, std::move(process));
     }
     return there;
   }
 
-  // Nothing: it has ended, or nothing is known of it, or it only works for others.
-  std::optional<MeteredProcess> Identify(int32_t pid) const {
+  // Whose work it does. False: it has ended, or nothing is known of it, or it only works for others.
+  bool Identify(int32_t pid, MeteredProcess* process) const {
     const std::string folder = fmt::format("{}/{}", options_.proc_folder, pid);
     const auto user = ReadProcessUser(options_.proc_folder, pid);
-    if (!user.ok() || !user->has_value()) return std::nullopt;
-    if (ReadFileIfThere(folder + "/comm").starts_with(kMpsServer)) return std::nullopt;
+    if (!user.ok() || !user->has_value()) return false;
+    if (ReadFileIfThere(folder + "/comm").starts_with(kMpsServer)) return false;
     const auto environment = ReadWholeFile(folder + "/environ", kEnvironmentBytesMax);
-    std::string job = environment.ok() ? JobOf(*environment) : "";
-    if (!shm::IsProcessJobName(job)) job.clear();
-    return MeteredProcess{.job = std::move(job), .user = **user, .work = {}};
+    process->job = environment.ok() ? JobOf(*environment) : "";
+    if (!shm::IsProcessJobName(process->job)) process->job.clear();
+    process->user = **user;
+    return true;
   }
 
   const GpuMeterOptions options_;
