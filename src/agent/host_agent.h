@@ -197,7 +197,8 @@ class HostAgent {
   void Move(Connection* connection, uint16_t port);
   void RefuseMove(const Connection& connection, uint16_t port, const std::string& why);
   void RestoreRewriting(const std::map<RewriteRule, uint16_t>& installed);
-  void LookAtConnections(SimTime asked_at, const AcceptedSockets::ByInode& sockets);
+  // Args: over: of these nothing is sent any more.
+  void LookAtConnections(SimTime asked_at, const AcceptedSockets::ByInode& sockets, const std::set<SocketPair>& over);
   // Whose bytes are counted.
   static bool HasOpenSocket(const Connection& connection) {
     return connection.stage == Stage::kOpen && connection.kept.inode != 0;
@@ -228,7 +229,7 @@ class HostAgent {
   JobLevels levels_;
   ArrivalTable arrivals_;
   AcceptedSockets accepted_;
-  std::map<SocketPair, uint64_t> seen_;  // inode of each socket
+  std::map<SocketPair, uint64_t> seen_;  // inode of each socket, those that are over too: their arrivals go on
   // The stream to the controller.
   bool is_open_ = false;
   bool is_silent_ = false;  // the controller has missed the deadline of a question, and sent nothing since

@@ -77,7 +77,9 @@ struct RewriteDone {
 // TCP sockets that are connected or about to be, all of the host.
 struct SeenSocket {
   SocketPair ends;
-  uint64_t inode = 0;  // 0: the process has closed it, the kernel still sends
+  uint64_t inode = 0;  // 0: the process has closed it
+  // Closed, and all that it sent has arrived: only its peer may still send, until that closes, too.
+  bool is_over = false;
   double bytes_acked = 0;
   double bytes_received = 0;
 

@@ -156,11 +156,13 @@ void HostAgent::RestoreRewriting(const std::map<RewriteRule, uint16_t>& installe
 void HostAgent::Take(const SocketsSeen& event) {
   seen_.clear();
   AcceptedSockets::ByInode by_inode;
+  std::set<SocketPair> over;
   for (const SeenSocket& socket : event.sockets) {
     seen_.emplace(socket.ends, socket.inode);
+    if (socket.is_over) over.insert(socket.ends);
     if (socket.inode != 0) by_inode.emplace(socket.inode, &socket);
   }
-  LookAtConnections(event.asked_at, by_inode);
+  LookAtConnections(event.asked_at, by_inode, over);
   CountBytes(event.asked_at, event.sockets);
   accepted_.Look(event.asked_at, by_inode,
                  [this](const auto& accepted, const SocketPair& ends) { return HoldAccepted(accepted, ends); });
@@ -170,7 +172,8 @@ void HostAgent::Take(const SocketsSeen& event) {
   accepted_.LookForOwners(event, opened, [this](const SocketPair& ends) { return MaySteer(ends); });
 }
 
-void HostAgent::LookAtConnections(SimTime asked_at, const AcceptedSockets::ByInode& sockets) {
+void HostAgent::LookAtConnections(SimTime asked_at, const AcceptedSockets::ByInode& sockets,
+                                  const std::set<SocketPair>& over) {
   std::vector<uint64_t> gone;
   for (auto& [number, connection] : connections_) {
     const KeptConnection& kept = connection.kept;
@@ -188,7 +191,8 @@ void HostAgent::LookAtConnections(SimTime asked_at, const AcceptedSockets::ByIno
     if (connection.stage != Stage::kOpen) continue;
     // The same ports may be those of a later connection already.
     const auto found = seen_.find(EndsOf(kept));
-    const bool is_there = found != seen_.end() && (found->second == 0 || found->second == kept.inode);
+    const bool is_there =
+        found != seen_.end() && !over.contains(found->first) && (found->second == 0 || found->second == kept.inode);
     if (!is_there && connection.since < asked_at) gone.push_back(number);
   }
   CloseAll(gone);

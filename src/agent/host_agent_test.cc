@@ -384,6 +384,32 @@ TEST_F(HostAgentTest, AForgottenArrivalStaysWhileItsSocketLives) {
   EXPECT_EQ(Of<ClearRewrite>(Do(SocketsSeen{now_, {}})).size(), 1u);
 }
 
+// Closed here first: what its peer still sends, its end above all, must not arrive at a port that nobody knows.
+// What was opened from here needs its path no more.
+TEST_F(HostAgentTest, AnArrivalStaysUntilItsPeerHasClosedToo) {
+  Connect();
+  OpenFrom(1, 50'001);
+  const SocketPair ends = {kHere, kThere, 6000, 51'000};
+  SeenSocket opened = Socket(50'001, 1001);
+  Do(SocketsSeen{now_, {opened, {.ends = ends, .inode = 1}}});
+  const auto set = Of<SetRewrite>(Hear(controller::PrepareArrival{.alias = 8,
+                                                                  .source = kThere,
+                                                                  .destination = kHere,
+                                                                  .destination_port = 6000,
+                                                                  .socket_port = 51'000,
+                                                                  .wire_port = 61'001}));
+  Do(RewriteDone{set.at(0).ticket, ""});
+  Wait(100);
+  opened = Socket(50'001, 0);
+  opened.is_over = true;
+  const auto closed = Do(SocketsSeen{now_, {opened, {.ends = ends, .inode = 0, .is_over = true}}});
+  EXPECT_TRUE(Of<ClearRewrite>(closed).empty());
+  EXPECT_EQ(Sent<controller::ConnectionsClosed>(closed).size(), 1u);
+  EXPECT_TRUE(Of<ClearRewrite>(Hear(controller::ForgetArrival{8})).empty());
+  Wait(100);
+  EXPECT_EQ(Of<ClearRewrite>(Do(SocketsSeen{now_, {}})).size(), 1u);
+}
+
 TEST_F(HostAgentTest, OrdersForAnArrivalAreAnsweredInTheirOrder) {
   Connect();
   controller::PrepareArrival arrival{.alias = 8,
@@ -399,7 +425,6 @@ TEST_F(HostAgentTest, OrdersForAnArrivalAreAnsweredInTheirOrder) {
             (std::vector<controller::ArrivalPrepared>{{8, "no"}, {8, ""}}));
 }
 
-// The controller counts answers on each stream.
 // A connection can be moved when it is open, a queue pair can't.
 TEST_F(HostAgentTest, AQueuePairWaitsForItsPort) {
   Connect();
@@ -420,6 +445,7 @@ TEST_F(HostAgentTest, AQueuePairWaitsForItsPort) {
   EXPECT_EQ(Of<AnswerProcess>(Wait(10)).size(), 1u) << "but not for ever";
 }
 
+// The controller counts answers on each stream.
 TEST_F(HostAgentTest, OrdersOfAnEarlierStreamAreNotAnswered) {
   Connect();
   const auto set = Of<SetRewrite>(Hear(controller::PrepareArrival{.alias = 8,

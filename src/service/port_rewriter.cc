@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -27,6 +28,8 @@ constexpr std::string_view kTable = R"(
 add table inet fairlead_agent
 add map inet fairlead_agent departure4 { type ipv4_addr . ipv4_addr . inet_service . inet_service : inet_service; }
 add map inet fairlead_agent departure6 { type ipv6_addr . ipv6_addr . inet_service . inet_service : inet_service; }
+add map inet fairlead_agent return4 { type ipv4_addr . ipv4_addr . inet_service . inet_service : inet_service; }
+add map inet fairlead_agent return6 { type ipv6_addr . ipv6_addr . inet_service . inet_service : inet_service; }
 add map inet fairlead_agent arrival4 { type ipv4_addr . ipv4_addr . inet_service . inet_service : inet_service; }
 add map inet fairlead_agent arrival6 { type ipv6_addr . ipv6_addr . inet_service . inet_service : inet_service; }
 add chain inet fairlead_agent depart { type route hook output priority -150; policy accept; }
@@ -40,6 +43,8 @@ add rule inet fairlead_agent depart tcp sport set ip6 saddr . ip6 daddr . tcp sp
 add rule inet fairlead_agent unmark meta mark & 0x40000000 != 0 meta mark set meta mark & 0xbfffffff
 add rule inet fairlead_agent arrive tcp sport set ip saddr . ip daddr . tcp sport . tcp dport map @arrival4
 add rule inet fairlead_agent arrive tcp sport set ip6 saddr . ip6 daddr . tcp sport . tcp dport map @arrival6
+add rule inet fairlead_agent arrive tcp dport set ip daddr . ip saddr . tcp dport . tcp sport map @return4
+add rule inet fairlead_agent arrive tcp dport set ip6 daddr . ip6 saddr . tcp dport . tcp sport map @return6
 )";
 
 // After all rules that lead anywhere; what counts is that a rule looks at ports.
@@ -81,9 +86,14 @@ Status SetPortRule(bool is_wanted) {
   return status;
 }
 
-std::string MapOf(const RewriteRule& rule) {
-  return fmt::format("{}{}", rule.direction == Direction::kDeparture ? "departure" : "arrival",
-                     rule.source.is_ipv4() ? 4 : 6);
+// Of a return the source is this host, as it is of the departure that it belongs to.
+enum class Map : uint8_t { kDeparture, kReturn, kArrival };
+
+Map MapOf(const RewriteRule& rule) { return rule.direction == Direction::kDeparture ? Map::kDeparture : Map::kArrival; }
+
+std::string NameOf(Map map, const RewriteRule& rule) {
+  constexpr std::array<std::string_view, 3> kNames = {"departure", "return", "arrival"};
+  return fmt::format("{}{}", kNames[static_cast<size_t>(map)], rule.source.is_ipv4() ? 4 : 6);
 }
 
 std::string KeyOf(const RewriteRule& rule) {
@@ -91,8 +101,30 @@ std::string KeyOf(const RewriteRule& rule) {
                      rule.destination_port);
 }
 
-std::string DeleteLine(const RewriteRule& rule) {
-  return fmt::format("delete element inet fairlead_agent {} {{ {} }}\n", MapOf(rule), KeyOf(rule));
+// Elements of a batch: those that go are deleted first.
+struct Script {
+  std::string deletes;
+  std::string adds;
+
+  // Args: before, after: to which port; 0: none.
+  void Change(Map map, const RewriteRule& rule, uint16_t before, uint16_t after) {
+    if (before == after) return;
+    const std::string name = NameOf(map, rule), key = KeyOf(rule);
+    if (before != 0) deletes += fmt::format("delete element inet fairlead_agent {} {{ {} }}\n", name, key);
+    if (after != 0) adds += fmt::format("add element inet fairlead_agent {} {{ {} : {} }}\n", name, key, after);
+  }
+  Status Run() const { return deletes.empty() && adds.empty() ? OkStatus() : RunNft(deletes + adds); }
+};
+
+// What comes back to a departure's port on the wire.
+RewriteRule ReturnOf(RewriteRule departure, uint16_t wire_port) {
+  departure.from_port = wire_port;
+  return departure;
+}
+
+uint16_t PortIn(const std::map<RewriteRule, uint16_t>& rules, const RewriteRule& rule) {
+  const auto known = rules.find(rule);
+  return known == rules.end() ? uint16_t{0} : known->second;
 }
 
 // [{"concat": [source, destination, from port, destination port]}, to port]
@@ -119,6 +151,7 @@ Result<PortRewriter> PortRewriter::Open() {
   PortRewriter rewriter;
   FL_RETURN_IF_ERROR(RunNft(kTable));
   FL_RETURN_IF_ERROR(rewriter.ReadTable());
+  FL_RETURN_IF_ERROR(rewriter.MendReturns());
   FL_RETURN_IF_ERROR(SetPortRule(true));
   return rewriter;
 }
@@ -133,10 +166,14 @@ Status PortRewriter::ReadTable() {
   for (const Json& entry : json["nftables"]) {
     if (!entry.contains("map") || !entry["map"].contains("elem")) continue;
     const std::string name = entry["map"].value("name", "");
-    const Direction direction = name.starts_with("departure") ? Direction::kDeparture : Direction::kArrival;
+    const Direction direction = name.starts_with("arrival") ? Direction::kArrival : Direction::kDeparture;
     for (const Json& element : entry["map"]["elem"]) {
       const auto rule = ReadElement(element, direction);
       if (!rule.has_value()) return Status(StatusCode::kFailedPrecondition, "nft lists elements that can't be read");
+      if (name.starts_with("return")) {
+        returns_.insert(*rule);
+        continue;
+      }
       rules_.insert(*rule);
       orphans_.insert(rule->first);
     }
@@ -144,20 +181,38 @@ Status PortRewriter::ReadTable() {
   return OkStatus();
 }
 
+// An agent of an older version has made none.
+Status PortRewriter::MendReturns() {
+  std::map<RewriteRule, uint16_t> wanted;
+  for (const auto& [rule, port] : rules_) {
+    if (rule.direction == Direction::kDeparture) wanted[ReturnOf(rule, port)] = rule.from_port;
+  }
+  Script script;
+  for (const auto& [rule, port] : returns_) script.Change(Map::kReturn, rule, port, PortIn(wanted, rule));
+  for (const auto& [rule, port] : wanted) {
+    if (!returns_.contains(rule)) script.Change(Map::kReturn, rule, 0, port);
+  }
+  FL_RETURN_IF_ERROR(script.Run());
+  returns_ = std::move(wanted);
+  return OkStatus();
+}
+
 Status PortRewriter::Apply(std::span<const Change> changes) {
   std::map<RewriteRule, uint16_t> wanted;
   for (const Change& change : changes) wanted[change.rule] = change.to_port;
-  std::string script;
+  Script script;
+  std::map<RewriteRule, uint16_t> returns;  // that change
   for (const auto& [rule, port] : wanted) {
-    const auto known = rules_.find(rule);
-    const uint16_t before = known == rules_.end() ? 0 : known->second;
-    if (before == port) continue;
-    if (before != 0) script += DeleteLine(rule);
-    if (port != 0) {
-      script += fmt::format("add element inet fairlead_agent {} {{ {} : {} }}\n", MapOf(rule), KeyOf(rule), port);
-    }
+    const uint16_t before = PortIn(rules_, rule);
+    script.Change(MapOf(rule), rule, before, port);
+    if (before == port || rule.direction != Direction::kDeparture) continue;
+    // A port that another connection has by now is that one's.
+    const RewriteRule given_back = ReturnOf(rule, before);
+    if (before != 0 && PortIn(returns_, given_back) == rule.from_port) returns.try_emplace(given_back, uint16_t{0});
+    if (port != 0) returns[ReturnOf(rule, port)] = rule.from_port;
   }
-  if (!script.empty()) FL_RETURN_IF_ERROR(RunNft(script));
+  for (const auto& [rule, port] : returns) script.Change(Map::kReturn, rule, PortIn(returns_, rule), port);
+  FL_RETURN_IF_ERROR(script.Run());
   for (const auto& [rule, port] : wanted) {
     orphans_.erase(rule);
     guards_.erase(rule);
@@ -166,6 +221,13 @@ Status PortRewriter::Apply(std::span<const Change> changes) {
     } else {
       rules_[rule] = port;
       Guard(rule, port);
+    }
+  }
+  for (const auto& [rule, port] : returns) {
+    if (port == 0) {
+      returns_.erase(rule);
+    } else {
+      returns_[rule] = port;
     }
   }
   return OkStatus();

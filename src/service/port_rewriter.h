@@ -7,7 +7,9 @@
 //             ports -> new port: a look-up per packet, whatever the number of rules; stateless, checksums are the
 //             kernel's. The kernel chooses the way out before this happens, so packets that are rewritten are marked
 //             for a moment, for which a chain of type "route" looks the way up again; an ip rule that looks at ports,
-//             and leads nowhere new, makes that look-up see them. Each batch of changes is one run of `nft`, whole or
+//             and leads nowhere new, makes that look-up see them. A destination that knows no connection for a packet
+//             resets the port on the wire; that gets the socket's port again, or the socket would never hear that its
+//             peer has gone. Each batch of changes is one run of `nft`, whole or
 //             not at all.
 // Guarantees  the table outlives the agent: connections go on after kill -9, and the next agent takes it over as it is.
 //             A port that is on the wire is bound here meanwhile, so that the kernel does not choose it for another
@@ -56,10 +58,12 @@ class PortRewriter {
  private:
   PortRewriter() = default;
   Status ReadTable();
+  Status MendReturns();
   void Guard(const agent::RewriteRule& rule, uint16_t port);
 
   std::map<agent::RewriteRule, uint16_t> rules_;
-  std::set<agent::RewriteRule> orphans_;  // of rules_
+  std::map<agent::RewriteRule, uint16_t> returns_;  // of departures, from the port on the wire to the socket's
+  std::set<agent::RewriteRule> orphans_;            // of rules_
   std::map<agent::RewriteRule, Descriptor> guards_;
 };
 

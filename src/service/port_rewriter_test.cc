@@ -101,18 +101,28 @@ uint64_t Mix(uint64_t sum, const char* bytes, size_t size) {
   return sum;
 }
 
-[[noreturn]] void BeReceiver(int channel) {
+struct Receiver {
+  PortRewriter rewriter;
+  Descriptor connection;
+};
+
+Receiver Accept(int channel) {
   if (unshare(CLONE_NEWNET) != 0) _exit(kSkip);
   Tell(channel, {.kind = 'r'});
   Hear(channel);  // the links are there
   SetUpHost(2, "b");
   auto opened = PortRewriter::Open();
   if (!opened.ok()) _exit(kSkip);
-  std::optional<PortRewriter> rewriter(std::move(*opened));
   const Descriptor listener(socket(AF_INET, SOCK_STREAM, 0));
   REQUIRE(Bind(listener.get(), "10.8.0.2", kListenPort) == 0 && listen(listener.get(), 1) == 0);
   Tell(channel, {.kind = 'r'});
-  const Descriptor connection(accept(listener.get(), nullptr, nullptr));
+  return {std::move(*opened), Descriptor(accept(listener.get(), nullptr, nullptr))};
+}
+
+[[noreturn]] void BeReceiver(int channel) {
+  Receiver receiver = Accept(channel);
+  const Descriptor& connection = receiver.connection;
+  std::optional<PortRewriter> rewriter(std::move(receiver.rewriter));
   Word total{.kind = 's'};
   for (bool is_over = false; !is_over;) {
     std::array<pollfd, 2> watched = {{{connection.get(), POLLIN, 0}, {channel, POLLIN, 0}}};
@@ -208,7 +218,12 @@ void MoveAndSend(int channel, PortRewriter* rewriter, Stream* stream, Tap* tap, 
   for (size_t i = 0; i < 2; ++i) (*links)[i] += now[i] > 0 ? 1 : 0;
 }
 
-[[noreturn]] void BeSender(int channel, pid_t receiver) {
+struct Sender {
+  Stream stream;
+  std::optional<PortRewriter> rewriter;
+};
+
+Sender Connect(int channel, pid_t receiver) {
   if (unshare(CLONE_NEWNET) != 0) _exit(kSkip);
   Hear(channel);
   const std::string other = std::to_string(receiver);
@@ -222,10 +237,16 @@ void MoveAndSend(int channel, PortRewriter* rewriter, Stream* stream, Tap* tap, 
     _exit(kSkip);
   }
   Hear(channel);
-  Stream stream;
-  REQUIRE(Bind(stream.socket.get(), "10.8.0.1", kSocketPort) == 0);
+  Sender sender{.stream = {}, .rewriter = std::move(*opened)};
+  const int socket = sender.stream.socket.get();
+  REQUIRE(Bind(socket, "10.8.0.1", kSocketPort) == 0);
   const sockaddr_in there = Address("10.8.0.2", kListenPort);
-  REQUIRE(connect(stream.socket.get(), reinterpret_cast<const sockaddr*>(&there), sizeof(there)) == 0);
+  REQUIRE(connect(socket, reinterpret_cast<const sockaddr*>(&there), sizeof(there)) == 0);
+  return sender;
+}
+
+[[noreturn]] void BeSender(int channel, pid_t receiver) {
+  auto [stream, opened] = Connect(channel, receiver);
   Tap tap;
   std::array<int, 2> links = {};
   // Of 16 ports all take the same link with a chance of 2^-15.
@@ -253,18 +274,59 @@ void MoveAndSend(int channel, PortRewriter* rewriter, Stream* stream, Tap* tap, 
   _exit(0);
 }
 
-TEST(PortRewriter, AConnectionIsMovedWhileItRuns) {
+// Closes while its peer sends on, and forgets where that comes from.
+[[noreturn]] void BeForgetfulReceiver(int channel) {
+  Receiver receiver = Accept(channel);
+  for (char kind = 0; kind != 'c';) {
+    const Word word = Hear(channel);
+    kind = word.kind;
+    if (kind == 'p') RequireOk(receiver.rewriter.Apply(std::array{Arrival(word.port)}));
+    if (kind == 'c') {
+      receiver.connection = Descriptor();
+      RequireOk(receiver.rewriter.Apply(std::array{Arrival(51'002, 0)}));
+    }
+    Tell(channel, {.kind = 'd'});
+  }
+  Hear(channel);  // the namespace lives until then
+  _exit(0);
+}
+
+// Moved twice, and the agent is another one since; what it sends is refused at once, and it hears of it.
+[[noreturn]] void BeRefusedSender(int channel, pid_t receiver) {
+  auto [stream, rewriter] = Connect(channel, receiver);
+  for (const uint16_t port : {uint16_t{51'001}, uint16_t{51'002}}) {
+    Tell(channel, {.kind = 'p', .port = port});
+    Hear(channel);
+    RequireOk(rewriter->Apply(std::array{Departure(port)}));
+  }
+  rewriter.reset();
+  rewriter = PortRewriter::Open().value();
+  Tell(channel, {.kind = 'c'});
+  Hear(channel);
+  // It may have heard already, by its acknowledgement of the close.
+  const char byte = 'x';
+  pollfd watched = {stream.socket.get(), 0, 0};  // errors only
+  const bool is_sent = send(stream.socket.get(), &byte, 1, MSG_NOSIGNAL) == 1;
+  REQUIRE(!is_sent || (poll(&watched, 1, 20'000) == 1 && (watched.revents & POLLERR) != 0));
+  const auto is_gone = rewriter->Close();
+  REQUIRE(is_gone.ok() && *is_gone);
+  Tell(channel, {.kind = 'd'});
+  _exit(0);
+}
+
+void RunBoth(const std::function<void(int channel)>& be_receiver,
+             const std::function<void(int channel, pid_t receiver)>& be_sender) {
   std::array<int, 2> ends;
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), 0);
   const pid_t receiver = fork();
   if (receiver == 0) {
     close(ends[0]);
-    BeReceiver(ends[1]);
+    be_receiver(ends[1]);
   }
   const pid_t sender = fork();
   if (sender == 0) {
     close(ends[1]);
-    BeSender(ends[0], receiver);
+    be_sender(ends[0], receiver);
   }
   close(ends[0]);
   close(ends[1]);
@@ -278,6 +340,10 @@ TEST(PortRewriter, AConnectionIsMovedWhileItRuns) {
   EXPECT_EQ(sent, 0);
   EXPECT_EQ(received, 0);
 }
+
+TEST(PortRewriter, AConnectionIsMovedWhileItRuns) { RunBoth(BeReceiver, BeSender); }
+
+TEST(PortRewriter, ASocketHearsThatItsPeerHasGone) { RunBoth(BeForgetfulReceiver, BeRefusedSender); }
 
 }  // namespace
 }  // namespace fairlead::service

@@ -56,6 +56,7 @@ agent::SeenSocket ReadSocket(const inet_diag_msg& message, size_t length) {
                  .local_port = ntohs(message.id.idiag_sport),
                  .remote_port = ntohs(message.id.idiag_dport)};
   socket.inode = message.idiag_inode;
+  socket.is_over = message.idiag_state == kFinWait2 && message.idiag_inode == 0;
   const auto* at = reinterpret_cast<const std::byte*>(&message + 1);
   size_t left = length - sizeof(message);
   while (left >= sizeof(rtattr)) {
@@ -86,9 +87,7 @@ Result<bool> ReadAnswer(std::span<const std::byte> part, std::vector<agent::Seen
     const size_t length = header.nlmsg_len - NLMSG_HDRLEN;
     if (header.nlmsg_type == SOCK_DIAG_BY_FAMILY && length >= sizeof(inet_diag_msg)) {
       const auto* message = reinterpret_cast<const inet_diag_msg*>(part.data() + NLMSG_HDRLEN);
-      // Closed by its process, and all that it sent has arrived.
-      const bool is_over = message->idiag_state == kFinWait2 && message->idiag_inode == 0;
-      if (!is_over) sockets->push_back(ReadSocket(*message, length));
+      sockets->push_back(ReadSocket(*message, length));
     }
     part = part.subspan(std::min<size_t>(part.size(), NLMSG_ALIGN(header.nlmsg_len)));
   }

@@ -109,6 +109,14 @@ class Soak:
         self.start_jobs()
 
     def tell_what_differs(self, before):
+        try:  # first, as it may change
+            connections = self.lab.get("connections")
+            now = self.held() or {}
+            print("differs:", [(k, before.get(k), now.get(k)) for k in set(before) | set(now)
+                               if before.get(k) != now.get(k)][:4], file=sys.stderr)
+            print("connections:", connections[:4], file=sys.stderr)
+        except OSError as away:
+            print(away, file=sys.stderr)
         logs = [self.lab.folder / "controller.log", self.lab.folder / "again.log",
                 *sorted((self.lab.folder / "agents").glob("*.log")), *sorted((self.lab.folder / "jobs").glob("*.log"))]
         for log in logs:
@@ -117,13 +125,6 @@ class Soak:
         print("trainers:", self.trainers(), file=sys.stderr)
         for host in sorted(name for name in self.lab.commands if name != "controller"):
             print(f"sockets of {host}:\n{self.lab.run('exec', host, '--', 'ss', '-tnpe').stdout}", file=sys.stderr)
-        try:
-            now = self.held() or {}
-            print("differs:", [(k, before.get(k), now.get(k)) for k in set(before) | set(now)
-                               if before.get(k) != now.get(k)][:4], file=sys.stderr)
-            print([c for c in self.lab.get("connections") if c["answer"] != "use"][:4], file=sys.stderr)
-        except OSError as away:
-            print(away, file=sys.stderr)
 
 
 def main():
