@@ -14,6 +14,8 @@ namespace {
 
 using model::Syndrome;
 
+// Three periods of agents.
+constexpr SimDuration kEarly(3'000'000'000);
 constexpr SimDuration kDelayWindow(10'000'000'000);
 constexpr size_t kNumDelayWindows = 6;
 // A pause of more ticks is passed at one go: a recorder that was off, or a clock that jumped.
@@ -29,26 +31,53 @@ const model::HostReport* HostReportIn(const model::TelemetryRecord& record) {
 }  // namespace
 
 RecordingReplay::RecordingReplay(const model::JobLayout& layout, const AnalysisOptions& options)
-    : options_(options), master_(options.master) {
+    : options_(options), master_(options.master), begun_(std::in_place) {
   analysis_.layout = layout;
   waiting_.emplace_back(layout);
 }
 
 void RecordingReplay::Add(model::TelemetryRecord record) {
-  SimTime at;
+  if (!begun_.has_value()) return Take(std::move(record));
+  const std::optional<telemetry::HostReportInstant> instant = InstantOf(record);
+  early_.push_back(std::move(record));
+  if (!instant.has_value()) return;
+  const auto [first, is_new] = begun_->try_emplace(instant->host, instant->at);
+  if (instant->at - first->second >= kEarly) FindClocks();
+}
+
+std::optional<telemetry::HostReportInstant> RecordingReplay::InstantOf(const model::TelemetryRecord& record) const {
+  if (const model::HostReport* report = HostReportIn(record)) return {{report->host, report->at}};
+  const model::RankReport* report = RankReportIn(record);
+  if (report == nullptr || report->rank.index() >= analysis_.layout.ranks.size()) return std::nullopt;
+  return {{analysis_.layout.ranks[report->rank.index()].host, report->at}};
+}
+
+void RecordingReplay::FindClocks() {
+  begun_.reset();
+  std::vector<telemetry::HostReportInstant> instants;
+  for (const model::TelemetryRecord& record : early_) {
+    if (const auto instant = InstantOf(record)) instants.push_back(*instant);
+  }
+  ahead_ = telemetry::FindOtherClocks(instants);
+  for (model::TelemetryRecord& record : early_) Take(std::move(record));
+  early_.clear();
+}
+
+void RecordingReplay::Take(model::TelemetryRecord record) {
+  if (const auto instant = InstantOf(record)) {
+    const auto ahead = ahead_.find(instant->host);
+    AdvanceTo(ahead == ahead_.end() ? instant->at : instant->at - ahead->second);
+  }
   if (const model::RankReport* report = RankReportIn(record)) {
-    at = report->at;
     ++analysis_.num_rank_reports;
-    AdvanceTo(at);
     AddDelays(*report);
-  } else if (const model::HostReport* of_host = HostReportIn(record)) {
+  } else if (HostReportIn(record) != nullptr) {
     ++analysis_.num_host_reports;
-    AdvanceTo(of_host->at);
   }
   waiting_.push_back(std::move(record));
 }
 
-// The recording has no instants of arrival: what was reported last is now. Clocks of hosts differ by little.
+// The recording has no instants of arrival: what was reported last is now.
 void RecordingReplay::AdvanceTo(SimTime at) {
   if (!has_begun_) {
     has_begun_ = true;
@@ -115,6 +144,7 @@ std::vector<report::DelayMatrixCell> RecordingReplay::DelaysOf(const Pairs& pair
 }
 
 RecordingAnalysis RecordingReplay::Finish() {
+  if (begun_.has_value()) FindClocks();
   Look(analysis_.end);
   if (options_.is_snapshot) {
     analysis_.findings = master_.AnalyzeNow();

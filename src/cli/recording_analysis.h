@@ -15,6 +15,7 @@
 #include "model/telemetry.h"
 #include "report/delay_matrix_figure.h"
 #include "report/wait_graph_figure.h"
+#include "telemetry/host_clocks.h"
 
 namespace fairlead::cli {
 
@@ -62,6 +63,11 @@ class RecordingReplay {
   };
   using Pairs = std::map<std::pair<uint32_t, uint32_t>, Transfers>;
 
+  // Of a report; nothing: it is none, or of a rank that the layout does not know.
+  std::optional<telemetry::HostReportInstant> InstantOf(const model::TelemetryRecord& record) const;
+  // Ends the time in which records are held back.
+  void FindClocks();
+  void Take(model::TelemetryRecord record);
   void AdvanceTo(SimTime at);
   void Look(SimTime now);
   void NoteFinding(const model::Finding& finding, SimTime now, bool has_clock);
@@ -71,7 +77,10 @@ class RecordingReplay {
   AnalysisOptions options_;
   diagnosis::c4d::C4dMaster master_;
   RecordingAnalysis analysis_;
-  std::vector<model::TelemetryRecord> waiting_;  // for the next look
+  std::vector<model::TelemetryRecord> early_;       // held back until it is known whose clocks differ
+  std::optional<std::map<HostId, SimTime>> begun_;  // meanwhile, the first report of each host
+  std::map<HostId, SimDuration> ahead_;             // clocks that differ
+  std::vector<model::TelemetryRecord> waiting_;     // for the next look
   bool has_begun_ = false;
   SimTime next_look_;
   Pairs all_pairs_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include <array>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <sstream>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace fairlead::telemetry {
 
@@ -16,8 +18,42 @@ namespace {
 
 constexpr size_t kUnpackedBytesMax = size_t{1} << 30;
 constexpr int kFirstByteOfGzip = 0x1f;
+constexpr int kFirstByteOfZstandard = 0x28;  // "(", which begins no recording
 
-Result<std::string> Unpack(const std::string& path) {
+Status TooLarge(const std::string& path) {
+  return Status(StatusCode::kResourceExhausted,
+                fmt::format("{}: unpacks to more than {} bytes", path, kUnpackedBytesMax));
+}
+
+Status Damaged(const std::string& path, const char* packer, size_t at, std::string_view why) {
+  return InvalidArgument(
+      fmt::format("{}: is packed by {} and damaged behind byte {} of what it unpacks to: {}", path, packer, at, why));
+}
+
+Result<std::string> UnpackZstandard(std::istream& file, const std::string& path) {
+  const std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> unpacker(ZSTD_createDStream(), &ZSTD_freeDStream);
+  std::string text;
+  std::vector<char> packed(ZSTD_DStreamInSize());
+  std::vector<char> block(ZSTD_DStreamOutSize());
+  size_t wanted = 0;  // 0: at the end of a frame; another one may follow
+  while (file.read(packed.data(), static_cast<std::streamsize>(packed.size())), file.gcount() > 0) {
+    ZSTD_inBuffer input = {.src = packed.data(), .size = static_cast<size_t>(file.gcount()), .pos = 0};
+    // What is unpacked may take more room than the block has.
+    for (bool is_full = true; is_full || input.pos < input.size;) {
+      ZSTD_outBuffer output = {.dst = block.data(), .size = block.size(), .pos = 0};
+      wanted = ZSTD_decompressStream(unpacker.get(), &output, &input);
+      if (ZSTD_isError(wanted) != 0) return Damaged(path, "Zstandard", text.size(), ZSTD_getErrorName(wanted));
+      text.append(block.data(), output.pos);
+      if (text.size() > kUnpackedBytesMax) return TooLarge(path);
+      is_full = output.pos == output.size;
+    }
+  }
+  if (file.bad()) return Unavailable(fmt::format("{}: reading failed", path));
+  if (wanted != 0) return Damaged(path, "Zstandard", text.size(), "it is cut off");
+  return text;
+}
+
+Result<std::string> UnpackGzip(const std::string& path) {
   const std::unique_ptr<gzFile_s, decltype(&gzclose)> file(gzopen(path.c_str(), "rb"), &gzclose);
   if (file == nullptr) return NotFound(fmt::format("{}: cannot be opened; is the name right?", path));
   std::string text;
@@ -25,16 +61,12 @@ Result<std::string> Unpack(const std::string& path) {
   int count = 0;
   while ((count = gzread(file.get(), block.data(), block.size())) > 0) {
     text.append(block.data(), static_cast<size_t>(count));
-    if (text.size() > kUnpackedBytesMax) {
-      return Status(StatusCode::kResourceExhausted,
-                    fmt::format("{}: unpacks to more than {} bytes", path, kUnpackedBytesMax));
-    }
+    if (text.size() > kUnpackedBytesMax) return TooLarge(path);
   }
   int error = Z_OK;
   const std::string message = gzerror(file.get(), &error);
   if (count < 0 || error != Z_OK) {
-    return InvalidArgument(fmt::format("{}: is packed by gzip and damaged behind byte {} of what it unpacks to: {}",
-                                       path, text.size(), message.empty() ? "it is cut off" : message));
+    return Damaged(path, "gzip", text.size(), message.empty() ? "it is cut off" : message);
   }
   return text;
 }
@@ -48,8 +80,10 @@ Result<std::unique_ptr<std::istream>> OpenInput(const std::string& path) {
   }
   auto stream = std::make_unique<std::ifstream>(path, std::ios::binary);
   if (!stream->is_open()) return NotFound(fmt::format("{}: cannot be opened; is the name right?", path));
-  if (stream->peek() == kFirstByteOfGzip) {
-    FL_ASSIGN_OR_RETURN(std::string text, Unpack(path));
+  const int first = stream->peek();
+  if (first == kFirstByteOfGzip || first == kFirstByteOfZstandard) {
+    FL_ASSIGN_OR_RETURN(std::string text,
+                        first == kFirstByteOfGzip ? UnpackGzip(path) : UnpackZstandard(*stream, path));
     return std::unique_ptr<std::istream>(std::make_unique<std::istringstream>(std::move(text)));
   }
   stream->clear();  // an empty file is no failure yet

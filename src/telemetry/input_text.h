@@ -10,8 +10,8 @@
 
 namespace fairlead::telemetry {
 
-// What gzip has packed is unpacked, in memory. Errors: kNotFound (no such file), kInvalidArgument (a folder; packed and
-// damaged), kResourceExhausted (unpacks to more than 1 GiB).
+// What gzip or Zstandard has packed is unpacked, in memory. Errors: kNotFound (no such file), kInvalidArgument (a
+// folder; packed and damaged), kResourceExhausted (unpacks to more than 1 GiB).
 Result<std::unique_ptr<std::istream>> OpenInput(const std::string& path);
 
 // Errors: kResourceExhausted beyond `bytes_max`, kUnavailable when reading fails.
