@@ -8,6 +8,7 @@
 #include "diagnosis/c4d/slow_options.h"
 #include "diagnosis/c4d/slow_transfer_detector.h"
 #include "diagnosis/c4d/straggler_detector.h"
+#include "model/culprits.h"
 
 namespace fairlead::diagnosis::c4d {
 namespace {
@@ -29,15 +30,6 @@ bool IsHang(Syndrome syndrome) { return syndrome == Syndrome::kCommHang || syndr
 bool IsDead(Syndrome syndrome) { return syndrome == Syndrome::kDead; }
 bool IsMismatch(Syndrome syndrome) { return syndrome == Syndrome::kMismatch; }
 bool IsSlow(Syndrome syndrome) { return syndrome == Syndrome::kCommSlow || syndrome == Syndrome::kNonCommSlow; }
-
-// Whether both may mean the same thing: the same rank, or something of one host.
-bool Overlap(const std::vector<Culprit>& a, const std::vector<Culprit>& b) {
-  return std::any_of(a.begin(), a.end(), [&](const Culprit& x) {
-    return std::any_of(b.begin(), b.end(), [&](const Culprit& y) {
-      return (x.rank.valid() && x.rank == y.rank) || (x.host.valid() && x.host == y.host);
-    });
-  });
-}
 
 }  // namespace
 
@@ -263,7 +255,7 @@ bool C4dMaster::IsAftermath(const Suspect& dead) const {
 
 // What is slow by the evidence of iterations is reported at once; the windows only keep it open.
 void C4dMaster::JudgeBlocks(SimTime now) {
-  slow_->by_blocks = slow_->stragglers.JudgeBlocks();
+  slow_->by_blocks = slow_->stragglers.JudgeBlocks(now);
   if (now < excused_until_ || HasOpen(IsDead) || HasOpen(IsHang)) return;
   for (const Suspect& suspect : tracker_->HoldConfirmed(slow_->by_blocks, now)) tracker_->Open(suspect, now, {});
   for (const Suspect& suspect : slow_->by_blocks) tracker_->Raise(suspect);

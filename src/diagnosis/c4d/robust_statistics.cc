@@ -24,4 +24,11 @@ LowerSpread LowerSpreadInPlace(std::span<double> values) {
   return {quartile + kQuartileSigmas * sigma, sigma};
 }
 
+double LowerMedianInPlace(std::span<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
 }  // namespace fairlead::diagnosis::c4d

@@ -20,4 +20,7 @@ struct LowerSpread {
 // empty. Cost: O(n).
 LowerSpread LowerSpreadInPlace(std::span<double> values);
 
+// The lesser of the two middle values: up to half of them may be late. Reorders `values`; 0 when empty. Cost: O(n).
+double LowerMedianInPlace(std::span<double> values);
+
 }  // namespace fairlead::diagnosis::c4d

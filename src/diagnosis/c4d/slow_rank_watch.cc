@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/statistics.h"
+#include "diagnosis/c4d/robust_statistics.h"
 
 namespace fairlead::diagnosis::c4d {
 
@@ -13,9 +14,7 @@ namespace {
 
 // Chance of a job of healthy ranks to have one named.
 constexpr double kFalseAlarms = 0.01;
-// Share of T within which ranks are alike.
-constexpr double kMargin = 0.02;
-// The same while what is usual is not known.
+// The margin while what is usual is not known.
 constexpr double kMarginUnknown = 0.15;
 constexpr double kCostMin = 0.03;
 // How much slower than its like a rank may be by nature.
@@ -45,13 +44,6 @@ constexpr size_t kNamedMax = 3;
 // A rank with less of the greatest share may only be late with others.
 constexpr double kNamedShare = 0.4;
 
-double LowerMedian(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // The greatest of the others, for each value.
 std::vector<double> GreatestOfOthers(const std::vector<double>& values) {
   double first = -INFINITY;
@@ -77,8 +69,8 @@ double CountFrom(const std::vector<double>& ascending, double least) {
 
 }  // namespace
 
-SlowRankWatch::SlowRankWatch(const model::JobLayout& layout)
-    : layout_(layout), blocks_(layout.ranks.size()), ranks_(layout.ranks.size()) {}
+SlowRankWatch::SlowRankWatch(const model::JobLayout& layout, double margin)
+    : layout_(layout), margin_(margin), blocks_(layout.ranks.size()), ranks_(layout.ranks.size()) {}
 
 void SlowRankWatch::MakeRoles(const std::vector<uint32_t>& stages) {
   stages_ = stages;
@@ -99,7 +91,12 @@ void SlowRankWatch::Judge(const std::vector<uint32_t>& stages) {
   for (Role& role : roles_) {
     if (!role.is_learned) role.is_learned = blocks_.Learn(role.ranks);
   }
-  for (const BlockSample& sample : blocks_.Take()) {
+  Judge(stages, blocks_.Take());
+}
+
+void SlowRankWatch::Judge(const std::vector<uint32_t>& stages, const std::vector<BlockSample>& samples) {
+  if (stages != stages_) MakeRoles(stages);
+  for (const BlockSample& sample : samples) {
     Role& role = roles_[role_of_[sample.rank]];
     ranks_[sample.rank].has_reported = true;
     ranks_[sample.rank].latest_index = sample.index;
@@ -207,7 +204,7 @@ double SlowRankWatch::SharedFactor() const {
   for (const Rank& rank : ranks_) {
     if (rank.latest_ratio > 0) ratios.push_back(rank.latest_ratio);
   }
-  return ratios.size() < 2 ? 1 : LowerMedian(ratios);
+  return ratios.size() < 2 ? 1 : LowerMedianInPlace(ratios);
 }
 
 void SlowRankWatch::CompareWithPast(Block& block) {
@@ -227,7 +224,7 @@ void SlowRankWatch::CompareWithPast(Block& block) {
 }
 
 void SlowRankWatch::AddToRanks(Role& role, const Block& block) {
-  const double margin = (block.is_known ? kMargin : kMarginUnknown) * block.seconds;
+  const double margin = (block.is_known ? margin_ : kMarginUnknown) * block.seconds;
   // Those that are slow already would hide another that is less slow.
   std::vector<double> alike;
   std::vector<bool> is_alike;
@@ -273,7 +270,7 @@ void SlowRankWatch::AddToHosts(Role& role, const Block& block) {
     values.push_back(x[static_cast<size_t>((1 - kHostShare) * static_cast<double>(x.size() - 1))]);
   }
   const std::vector<double> others = GreatestOfOthers(values);
-  const double margin = (block.is_known ? kMargin : kMarginUnknown) * block.seconds;
+  const double margin = (block.is_known ? margin_ : kMarginUnknown) * block.seconds;
   std::vector<double> ascending = values;
   std::ranges::sort(ascending);
   size_t i = 0;
@@ -282,7 +279,7 @@ void SlowRankWatch::AddToHosts(Role& role, const Block& block) {
     const double as_slow = std::max(0.0, CountFrom(ascending, values[i] - margin) - 1);
     if (x.size() >= 2) {
       AddTo(role.hosts[host], values[i] - margin > others[i], 1 / n, (1 + as_slow) / n, values[i],
-            std::max(0.0, others[i]), LowerMedian(host_x_of[host]), block);
+            std::max(0.0, others[i]), LowerMedianInPlace(host_x_of[host]), block);
     }
     ++i;
   }
@@ -298,7 +295,7 @@ void SlowRankWatch::AddTo(Element& element, bool is_hit, double hit_chance, doub
     element.hit_rate = hit_rate;
   }
   element.evidence.Add(is_hit, hit_chance, std::min(1.0, rank_share));
-  const bool is_slow = x > kMargin * block.seconds;
+  const bool is_slow = x > margin_ * block.seconds;
   element.hit_rate += kHitWeight * ((is_hit ? 1.0 : 0.0) - element.hit_rate);
   const double clipped = std::clamp(x, -block.seconds, block.seconds);
   ++element.blocks;
@@ -355,7 +352,7 @@ bool SlowRankWatch::IsSlow(const Element& element, const Role& role) const {
   const double variance = std::max(0.0, element.sum_2 / count - mean * mean);
   const double error = std::sqrt(variance / std::max(1.0, count - 1));
   const double seconds = element.seconds / count;
-  return mean >= kCostMin * seconds && mean - kSurely * error >= kMargin * seconds;
+  return mean >= kCostMin * seconds && mean - kSurely * error >= margin_ * seconds;
 }
 
 SlowRank SlowRankWatch::Describe(const Element& element, const Role& role) const {

@@ -48,12 +48,14 @@ struct SlowRank {
 
 class SlowRankWatch {
  public:
-  // Args: layout, must outlive this.
-  explicit SlowRankWatch(const model::JobLayout& layout);
+  // Args: layout, must outlive this; margin: share of T within which ranks are alike.
+  explicit SlowRankWatch(const model::JobLayout& layout, double margin = kMargin);
 
   IterationBlocks& blocks() { return blocks_; }
   // Judges what was added since. Args: stages [rank]: those of equal number do the same.
   void Judge(const std::vector<uint32_t>& stages);
+  // Likewise blocks that were cut elsewhere; those of equal index are the same on all ranks.
+  void Judge(const std::vector<uint32_t>& stages, const std::vector<BlockSample>& samples);
   // The greatest share first; three at most.
   std::vector<SlowRank> Slow() const;
   // By which share blocks take longer than the first ones; nothing: not known yet.
@@ -64,6 +66,7 @@ class SlowRankWatch {
   bool IsWatched(size_t rank) const { return rank < role_of_.size() && roles_[role_of_[rank]].is_learned; }
 
  private:
+  static constexpr double kMargin = 0.02;
   static constexpr size_t kRoleMin = 4;
   static constexpr size_t kBaselineMin = 8;
   static constexpr size_t kBaselineMax = 64;
@@ -139,6 +142,7 @@ class SlowRankWatch {
   SlowRank Describe(const Element& element, const Role& role) const;
 
   const model::JobLayout& layout_;
+  double margin_;
   IterationBlocks blocks_;
   std::vector<Rank> ranks_;
   std::vector<uint32_t> stages_;

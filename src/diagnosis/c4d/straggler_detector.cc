@@ -34,6 +34,10 @@ constexpr double kDoubtfulConfidence = 0.4;
 constexpr double kCostShareMin = 0.2;
 // A single signal is worth this much of what agreeing ones are.
 constexpr double kAloneConfidence = 0.5;
+// Arrivals wait for some other reason, too: a tenth of the time between ranks that are alike was seen.
+constexpr double kArrivalMargin = 0.05;
+// One real job is all that it was seen in.
+constexpr double kArrivalConfidenceMax = 0.85;
 
 // Ranks that have communicators of two with each other: PyTorch makes one for each pair that sends outside of a batch.
 using Neighbours = std::map<model::RankId, std::set<model::RankId>>;
@@ -67,13 +71,6 @@ void NumberChains(const Neighbours& neighbours, std::vector<uint32_t>& stages) {
   }
 }
 
-// The lesser of the two middle values: half of a stage may be late.
-double LowerMedian(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 }  // namespace
 
 StragglerDetector::StragglerDetector(const model::JobLayout& layout, const SlowOptions& options,
@@ -87,6 +84,8 @@ StragglerDetector::StragglerDetector(const model::JobLayout& layout, const SlowO
       lag_(layout, options.operations_min),
       exchanges_(layout),
       watch_(layout),
+      arrival_waits_(layout),
+      arrival_watch_(layout, kArrivalMargin),
       has_pairs_(layout.communicators.size(), false),
       baselines_(layout.ranks.size()) {}
 
@@ -114,6 +113,7 @@ void StragglerDetector::Add(const model::RankReport& report) {
       has_pairs_[operation.communicator.index()] = true;
   }
   own_time_.Add(report, this);
+  arrival_waits_.Add(report);
   exchanges_.Add(report, [this](const CompletedOperation& exchange) { Add(exchange); });
 }
 
@@ -135,11 +135,47 @@ bool StragglerDetector::HasStages() const {
   return std::ranges::any_of(stages, [&](uint32_t stage) { return stage != stages.front(); });
 }
 
-std::vector<Suspect> StragglerDetector::JudgeBlocks() {
+std::vector<Suspect> StragglerDetector::JudgeBlocks(SimTime now) {
   watch_.Judge(FindStages());
   std::vector<Suspect> suspects;
   for (const SlowRank& slow : watch_.Slow()) suspects.push_back(MakeSuspect(slow));
+  const std::vector<BlockSample> blocks = arrival_waits_.TakeBlock(now);
+  if (!blocks.empty()) arrival_watch_.Judge(arrival_waits_.Roles(), blocks);
+  for (const SlowRank& slow : arrival_watch_.Slow()) {
+    Suspect suspect = MakeArrivalSuspect(slow);
+    const bool is_named =
+        std::ranges::any_of(suspects, [&](const Suspect& other) { return Overlap(other.culprits, suspect.culprits); });
+    if (!is_named) suspects.push_back(std::move(suspect));
+  }
   return suspects;
+}
+
+bool StragglerDetector::IsThrottled(const SlowRank& slow) const {
+  return std::ranges::any_of(slow.ranks, [&](model::RankId rank) {
+    const model::RankPlace& place = layout_.ranks[rank.index()];
+    return ever_throttled_.contains({place.host, place.gpu});
+  });
+}
+
+Suspect StragglerDetector::MakeArrivalSuspect(const SlowRank& slow) const {
+  Suspect suspect;
+  suspect.syndrome = model::Syndrome::kNonCommSlow;
+  suspect.is_confirmed = true;
+  suspect.culprits = {slow.rank.valid() ? model::RankCulprit(layout_, slow.rank) : model::HostCulprit(slow.host)};
+  const bool is_throttled = IsThrottled(slow);
+  suspect.sub_cause = is_throttled ? model::SubCause::kThrottled : model::SubCause::kUnknown;
+  suspect.cost = slow.share;
+  suspect.confidence = std::min(kArrivalConfidenceMax, kBlockConfidence + (1 - kBlockConfidence) * slow.sureness / 4);
+  if (slow.cost < kCostShareMin * slow.share) suspect.confidence = kDoubtfulConfidence;
+  suspect.evidence = {
+      {"what it receives waits for its GPU, beyond that of its peers", 100 * slow.share, 0, "% of the time"},
+      {"of that, what the job would gain without it", 100 * slow.cost, 0, "% of the time"},
+      {"evidence beyond a false alarm in 100 jobs", slow.sureness, 0, "decades"},
+  };
+  suspect.summary = fmt::format("{} makes the others wait for {:.0f} % of the time: {}",
+                                Describe(layout_, names_, suspect.culprits.front()), 100 * slow.share,
+                                is_throttled ? "its GPU's clocks are down" : "it begins to exchange data late");
+  return suspect;
 }
 
 Suspect StragglerDetector::MakeSuspect(const SlowRank& slow) const {
@@ -147,11 +183,7 @@ Suspect StragglerDetector::MakeSuspect(const SlowRank& slow) const {
   suspect.syndrome = model::Syndrome::kNonCommSlow;
   suspect.is_confirmed = true;
   suspect.culprits = {slow.rank.valid() ? model::RankCulprit(layout_, slow.rank) : model::HostCulprit(slow.host)};
-  const bool is_throttled = std::ranges::any_of(slow.ranks, [&](model::RankId rank) {
-    const model::RankPlace& place = layout_.ranks[rank.index()];
-    return ever_throttled_.contains({place.host, place.gpu});
-  });
-  suspect.sub_cause = is_throttled             ? model::SubCause::kThrottled
+  suspect.sub_cause = IsThrottled(slow)        ? model::SubCause::kThrottled
                       : slow.host_share >= 0.5 ? model::SubCause::kHostThread
                       : slow.rank.valid()      ? model::SubCause::kGpu
                                                : model::SubCause::kHostThread;
@@ -187,7 +219,8 @@ std::vector<uint32_t> StragglerDetector::FindStages() const {
   Neighbours neighbours;
   for (size_t c = 0; c < has_pairs_.size(); ++c) {
     // In an all-to-all exchange no rank precedes another.
-    if (!has_pairs_[c] || exchanges_.HasExchanges(model::CommunicatorId(c))) continue;
+    const model::CommunicatorId id(c);
+    if (!has_pairs_[c] || exchanges_.HasExchanges(id) || arrival_waits_.IsOf(id)) continue;
     const auto& ranks = layout_.communicators[c].ranks;
     if (ranks.size() == 2) {
       neighbours[ranks[0]].insert(ranks[1]);
@@ -231,7 +264,7 @@ std::vector<std::optional<double>> StragglerDetector::StageReferences(const Wind
   }
   std::map<uint32_t, double> medians;
   for (auto& [stage, list] : values) {
-    if (list.size() >= kStageMin) medians[stage] = LowerMedian(list);
+    if (list.size() >= kStageMin) medians[stage] = LowerMedianInPlace(list);
   }
   std::vector<std::optional<double>> references(stages.size());
   for (size_t rank = 0; rank < stages.size(); ++rank) {
@@ -252,7 +285,7 @@ void StragglerDetector::CompareWithOwnPast(const Window& window, std::vector<dou
     changes.push_back(ratio[rank]);
   }
   if (changes.empty()) return;
-  const double shared = LowerMedian(changes);
+  const double shared = LowerMedianInPlace(changes);
   for (size_t rank = 0; rank < ratio.size(); ++rank) {
     if (is_alone[rank] && baselines_[rank].windows >= options_.baseline_windows) ratio[rank] -= shared;
   }
@@ -277,7 +310,7 @@ std::vector<double> StragglerDetector::ExcessOverPast(const Window& window, doub
   if (growth.empty()) return excess;
   const bool is_shared = unchanged.size() < kUnaffectedMin ||
                          static_cast<double>(unchanged.size()) < kUnaffectedShare * static_cast<double>(growth.size());
-  const double shared = LowerMedian(is_shared ? growth : unchanged);
+  const double shared = LowerMedianInPlace(is_shared ? growth : unchanged);
   for (size_t rank = 0; rank < window.own.size(); ++rank) {
     if (!HasBaseline(window, rank)) continue;
     const OwnTime::OfRank& own = window.own[rank];
@@ -456,8 +489,8 @@ bool StragglerDetector::Agrees(const Signal& signal, const Candidate& candidate,
     all.push_back(signal.excess[rank]);
     if (stages[rank] == stage) of_stage.push_back(signal.excess[rank]);
   }
-  double reference = LowerMedian(all);
-  if (!of_stage.empty()) reference = std::min(reference, LowerMedian(of_stage));
+  double reference = LowerMedianInPlace(all);
+  if (!of_stage.empty()) reference = std::min(reference, LowerMedianInPlace(of_stage));
   double excess = 0;
   for (const model::RankId rank : candidate.ranks) excess += signal.excess[rank.index()];
   return excess / static_cast<double>(candidate.ranks.size()) - reference >= options_.wait_share_min * seconds;

@@ -19,6 +19,8 @@
 //             that is most of a stage waits say little: its ranks are late by their own past, and its host threads must
 //             idle more than they used to, those of others not.
 //             A rank without collectives has own alone, at half confidence, and only if no report is missing.
+//             Where it is not known when kernels began and ended, none of this is: there what has arrived at a rank
+//             waits for it (arrival_waits.h).
 // Cost        O(operations) in all, O(ranks) per window.
 // Guarantees  lateness that all share names none; one stall in a window names none.
 // Differs     own time instead of the time inside collectives, and instead of walks along chains of waits: see
@@ -33,6 +35,7 @@
 #include <vector>
 
 #include "base/sim_time.h"
+#include "diagnosis/c4d/arrival_waits.h"
 #include "diagnosis/c4d/clock_offsets.h"
 #include "diagnosis/c4d/completed_operation.h"
 #include "diagnosis/c4d/own_time.h"
@@ -59,7 +62,7 @@ class StragglerDetector : private OwnTime::Sink {
   void Add(const model::HostReport& report);
 
   // Judges what is judged block by block, whatever the window. Returns: those that are slow by now, confirmed.
-  std::vector<Suspect> JudgeBlocks();
+  std::vector<Suspect> JudgeBlocks(SimTime now);
 
   // Whether ranks are stages of pipelines: own time is less sure there, as waits for messages are mixed into it.
   bool HasStages() const;
@@ -114,6 +117,9 @@ class StragglerDetector : private OwnTime::Sink {
   void OnOutput(size_t rank, const OwnTime::Output& output) override;
   void OnGap(size_t rank) override { watch_.blocks().Break(rank); }
   Suspect MakeSuspect(const SlowRank& slow) const;
+  // Of one that what it receives waits for.
+  Suspect MakeArrivalSuspect(const SlowRank& slow) const;
+  bool IsThrottled(const SlowRank& slow) const;
   // Whether what the blocks tell decides about it.
   bool IsDecidedByBlocks(const Suspect& suspect) const;
   bool IsPlausible(const CompletedOperation& operation) const;
@@ -160,6 +166,8 @@ class StragglerDetector : private OwnTime::Sink {
   WaitBlame lag_;
   PairExchanges exchanges_;
   SlowRankWatch watch_;
+  ArrivalWaits arrival_waits_;
+  SlowRankWatch arrival_watch_;
   std::vector<bool> has_pairs_;      // [communicator] sends and receives were seen on it
   std::vector<Baseline> baselines_;  // [rank]
   Verdict verdict_;

@@ -106,7 +106,9 @@ RecommendedAction RecommendAction(const Suspect& suspect, double confidence) {
   // Of what has no known cost none is known to be worth it.
   const bool is_mild = suspect.cost < kIsolateCostMin;
   const bool is_negligible = suspect.cost >= 0 && suspect.cost < kActCostMin;
-  if (suspect.syndrome == Syndrome::kNonCommSlow && is_mild) return RecommendedAction::kWatch;
+  // Without a known cause it may be its work, such as that of the expert that most tokens go to, and stay with the rank.
+  const bool is_unexplained = suspect.sub_cause == model::SubCause::kUnknown;
+  if (suspect.syndrome == Syndrome::kNonCommSlow && (is_mild || is_unexplained)) return RecommendedAction::kWatch;
   if (suspect.syndrome == Syndrome::kCommSlow && is_negligible) return RecommendedAction::kWatch;
   if (suspect.syndrome == Syndrome::kCommSlow && is_mild) return RecommendedAction::kRepairPath;
   const bool is_process = suspect.sub_cause == model::SubCause::kProcess;

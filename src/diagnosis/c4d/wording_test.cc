@@ -97,6 +97,8 @@ TEST(WordingTest, NobodyIsIsolatedForLittle) {
   costly.syndrome = model::Syndrome::kNonCommSlow;
   costly.culprits = {CulpritOf(CulpritKind::kRank)};
   costly.cost = 0.1;
+  EXPECT_EQ(RecommendAction(costly, 0.9), model::RecommendedAction::kWatch) << "it may be the work that it is given";
+  costly.sub_cause = model::SubCause::kGpu;
   EXPECT_EQ(RecommendAction(costly, 0.9), model::RecommendedAction::kIsolateAndRestart);
   costly.syndrome = model::Syndrome::kNonCommHang;
   costly.cost = -1;
