@@ -22,6 +22,8 @@ using model::Syndrome;
 constexpr int64_t kPauseFactor = 2;
 // Share by which iterations must take longer before something slow is believed to hold the job up.
 constexpr double kGrowthMin = 0.01;
+// The same of what all messages pass: it may be the job that has changed.
+constexpr double kGrowthAloneMin = 0.05;
 constexpr double kUnlikely = 0.4;
 // Blocks of iterations that make a window of whatever has few operations.
 constexpr double kBlocksOfWindow = 2;
@@ -271,10 +273,14 @@ void C4dMaster::WeighTransfers(std::vector<Suspect>* suspects) const {
   });
   const std::optional<double> growth = slow_->stragglers.watch().Growth();
   for (Suspect& suspect : *suspects) {
-    if (!growth) continue;
+    if (!growth) {
+      if (suspect.is_alone) suspect.confidence = std::min(suspect.confidence, kUnlikely);
+      continue;
+    }
     suspect.evidence.push_back({"iterations take longer than at first", 100 * *growth, 0, "%"});
     if (suspect.cost >= 0) suspect.cost = std::min(suspect.cost, std::max(0.0, *growth));
-    if (*growth < kGrowthMin) suspect.confidence = std::min(suspect.confidence, kUnlikely);
+    const double growth_min = suspect.is_alone ? kGrowthAloneMin : kGrowthMin;
+    if (*growth < growth_min) suspect.confidence = std::min(suspect.confidence, kUnlikely);
   }
 }
 

@@ -479,6 +479,8 @@ std::vector<Suspect> SlowTransferDetector::NameElements(std::span<const PairDela
     slow.push_back(element.culprit);
     if (element.culprit.kind != model::CulpritKind::kConnection) slow_lines.push_back(element.culprit);
     suspects.push_back(MakeSuspect(element, delay));
+    suspects.back().is_alone = std::ranges::none_of(
+        pairs, [](const PairDelay& pair) { return pair.transfer.health == TransferHealth::kHealthy; });
   }
   const double as_ever = kHealthyShare * std::log1p(options_.matrix.effect_min);
   const bool can_tell_losses = slow.empty() || SpreadBeside(pairs, slow) < as_ever;

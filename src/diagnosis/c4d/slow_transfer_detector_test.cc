@@ -47,6 +47,9 @@ class Traffic {
         const uint32_t peer = (rank + stride) % num_ranks;
         for (uint32_t plane = 0; plane < layout_.ranks[rank].leaves.size(); ++plane) {
           report.connections.push_back(Record(rank, peer, plane, slowness(rank, peer, plane)));
+          if (second_channel == 0) continue;
+          report.connections.push_back(Record(rank, peer, plane, second_channel * slowness(rank, peer, plane)));
+          report.connections.back().key.channel = static_cast<uint16_t>(plane + 100);
         }
       }
       reports.push_back(report);
@@ -54,6 +57,8 @@ class Traffic {
     ++second_;
     return reports;
   }
+
+  double second_channel = 0;  // factor of its time; 0: there is none
 
  private:
   ConnectionRecord Record(uint32_t, uint32_t peer, uint32_t plane, double factor) {
@@ -123,6 +128,30 @@ TEST_F(SlowTransferDetectorTest, NamesTheConnectionBeforeAndAfterABaseline) {
   }
   LearnNormal(Healthy);
   EXPECT_EQ(Window(slow).size(), 1u);
+}
+
+// A NIC that serves the first channel first: of each pair one channel is as ever, and none is on the whole.
+TEST_F(SlowTransferDetectorTest, WhereNothingIsHealthyThereIsNothingToCompareWith) {
+  LearnNormal(Healthy);
+  const std::vector<Suspect> some = Window([](uint32_t, uint32_t, uint32_t plane) { return plane == 1 ? 1.6 : 1.0; });
+  ASSERT_EQ(some.size(), 1u);
+  EXPECT_FALSE(some[0].is_alone);
+  const JobLayout one_leaf = MakeExampleLayout({.hosts = 4, .gpus = 1, .hosts_per_leaf = 4});
+  SlowTransferDetector detector(one_leaf, SlowOptions{});
+  Traffic traffic(one_leaf, {1}, 7);
+  const auto window = [&](double second_channel) {
+    traffic.second_channel = second_channel;
+    for (int second = 0; second < 10; ++second) {
+      for (const RankReport& report : traffic.Second(Healthy)) detector.Add(report);
+    }
+    now_ = now_ + SimDuration(10'000'000'000);
+    return detector.EndWindow(now_);
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(window(1).empty());
+  const std::vector<Suspect> all = window(1.9);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].culprits[0].kind, CulpritKind::kLeaf);
+  EXPECT_TRUE(all[0].is_alone);
 }
 
 TEST_F(SlowTransferDetectorTest, NamesWhatSlowTransfersHaveInCommon) {

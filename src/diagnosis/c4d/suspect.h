@@ -20,6 +20,7 @@ struct Suspect {
   double cost = -1;           // share of the iteration, < 0: not known
   bool may_be_busy = false;   // the culprit may do something on purpose
   bool is_confirmed = false;  // no more windows are needed
+  bool is_alone = false;      // nothing like it is healthy: it was compared with the past only
   std::string summary;        // one sentence for people
   // The operation that shows it; nothing where no single one does.
   model::CommunicatorId communicator;
