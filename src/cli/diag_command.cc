@@ -124,6 +124,7 @@ Status AnalyzeForeign(const DiagOptions& options, RecordingFormat format, Analys
     replay.Add(std::move(record));
   }
   report->analysis = replay.Finish();
+  if (format == RecordingFormat::kRas && !recording.is_stalled) DoubtHangs(&report->analysis);
   AddUnanswered(recording.unanswered, recording.is_stalled, &report->analysis);
   report->host_names = std::move(recording.host_names);
   report->notes = std::move(recording.notes);

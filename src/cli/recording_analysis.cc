@@ -18,6 +18,7 @@ using model::Syndrome;
 constexpr SimDuration kEarly(3'000'000'000);
 constexpr SimDuration kDelayWindow(10'000'000'000);
 constexpr size_t kNumDelayWindows = 6;
+constexpr double kDoubtfulConfidence = 0.5;
 // A pause of more ticks is passed at one go: a recorder that was off, or a clock that jumped.
 constexpr int64_t kNumTicksMax = 3600;
 
@@ -188,7 +189,7 @@ void AddUnanswered(const std::vector<model::RankId>& ranks, bool is_stalled, Rec
   finding.syndrome = is_stalled ? Syndrome::kDead : Syndrome::kUnreachable;
   finding.state = model::FindingState::kConfirmed;
   // A process may be busy, or a firewall hide it, and a job pause on purpose: too little for steering to act upon.
-  finding.confidence = is_stalled ? 0.7 : 0.5;
+  finding.confidence = is_stalled ? 0.7 : kDoubtfulConfidence;
   finding.action = is_stalled ? model::RecommendedAction::kIsolateAndRestart : model::RecommendedAction::kWatch;
   finding.summary = fmt::format("{} gave no answer{}", report::FormatCount(finding.culprits.size(), "rank"),
                                 is_stalled ? ", and the job is stalled" : "; whether others wait is not known");
@@ -196,6 +197,17 @@ void AddUnanswered(const std::vector<model::RankId>& ranks, bool is_stalled, Rec
   finding.first_seen = finding.confirmed = analysis->end;
   finding.cleared = SimTime::Never();
   analysis->findings.push_back(std::move(finding));
+}
+
+void DoubtHangs(RecordingAnalysis* analysis) {
+  for (model::Finding& finding : analysis->findings) {
+    if (finding.syndrome != Syndrome::kNonCommHang && finding.syndrome != Syndrome::kCommHang) continue;
+    finding.confidence = std::min(finding.confidence, kDoubtfulConfidence);
+    finding.action = model::RecommendedAction::kWatch;
+    // What it costs if it is one is not what it costs.
+    finding.cost_share.reset();
+    finding.cost_gpu_hours.reset();
+  }
 }
 
 SimDuration LongestPause(const std::vector<model::TelemetryRecord>& records) {

@@ -96,6 +96,9 @@ class RecordingReplay {
 // meanwhile, else unreachable (docs/spec/c4.md section 4.1, rule 3A).
 void AddUnanswered(const std::vector<model::RankId>& ranks, bool is_stalled, RecordingAnalysis* analysis);
 
+// Of what did not show whether the job moves: its hangs may be ranks that are a moment apart, and are to be watched.
+void DoubtHangs(RecordingAnalysis* analysis);
+
 // The greatest pause between reports of one host, at least a second: in foreign files it says nothing about the host.
 SimDuration LongestPause(const std::vector<model::TelemetryRecord>& records);
 

@@ -13,6 +13,7 @@
 #include "telemetry/nccl_inspector.h"
 #include "telemetry/nccl_ras.h"
 #include "telemetry/pickle_reader.h"
+#include "telemetry/ras_text.h"
 #include "telemetry/telemetry_dump.h"
 
 namespace fairlead::telemetry {
@@ -103,6 +104,7 @@ Result<RecordingFormat> DetectFormat(std::string_view head, const std::string& n
   if (IsPickle(head) && IsOfFlightRecorder(head)) return RecordingFormat::kFlightRecorder;
   const std::string_view foreign = GuessForeign(head);
   if (!foreign.empty()) return InvalidArgument(fmt::format("{}: {}", name, foreign));
+  if (IsRasText(head)) return RecordingFormat::kRas;
   const std::vector<std::string_view> keys = FindKeys(head);
   const std::set<std::string_view> known(keys.begin(), keys.end());
   for (const Mark& mark : kMarks) {
@@ -110,8 +112,7 @@ Result<RecordingFormat> DetectFormat(std::string_view head, const std::string& n
   }
   return InvalidArgument(
       fmt::format("{}: expected a recording of fairlead, a PyTorch flight recorder dump, a file of NCCL "
-                  "Inspector or an answer "
-                  "of NCCL RAS (JSON), and found none of them; name it with --input-format",
+                  "Inspector or an answer of NCCL RAS, and found none of them; name it with --input-format",
                   name));
 }
 

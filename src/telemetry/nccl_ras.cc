@@ -13,6 +13,7 @@
 #include "codec/json_archive.h"
 #include "telemetry/input_text.h"
 #include "telemetry/operation_names.h"
+#include "telemetry/ras_text.h"
 
 namespace fairlead::telemetry {
 
@@ -157,6 +158,7 @@ class RasMerger {
 
   Result<Recording> Merge() {
     if (snapshots_.empty()) return InvalidArgument("no answer of NCCL RAS was given");
+    SetTimes();
     std::stable_sort(snapshots_.begin(), snapshots_.end(),
                      [](const RasSnapshot& a, const RasSnapshot& b) { return a.time_s < b.time_s; });
     FL_RETURN_IF_ERROR(CheckTimes());
@@ -205,6 +207,13 @@ class RasMerger {
         rank.process = known.emplace(rank.rank, unknown).first->second;
       }
     });
+  }
+
+  void SetTimes() {
+    const bool has_times = std::ranges::any_of(snapshots_, [](const RasSnapshot& one) { return one.time_s != 0; });
+    if (has_times || snapshots_.size() < 2) return;
+    for (size_t i = 0; i < snapshots_.size(); ++i) snapshots_[i].time_s = static_cast<int64_t>(i) * kApartS;
+    recording_.notes.emplace_back("The answers have no times: they are taken a minute apart, in the order given.");
   }
 
   Status CheckTimes() const {
@@ -348,6 +357,11 @@ class RasMerger {
 
   void AddNotes() {
     std::vector<std::string>& notes = recording_.notes;
+    for (const RasSnapshot& snapshot : snapshots_) {
+      for (const std::string& note : snapshot.notes) {
+        if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
+      }
+    }
     if (snapshots_.size() == 1 && num_apart_ > 0) {
       notes.push_back(
           fmt::format("One answer shows one instant: ranks are up to {} operations apart. If a second answer, "
@@ -371,6 +385,7 @@ class RasMerger {
 
   // As the diagnosis suspects what it watches itself.
   static constexpr int64_t kStalledAfterS = 10;
+  static constexpr int64_t kApartS = 60;
   // Of a rank that is far ahead, or that went far since the answer before: what was under way then is among the first.
   static constexpr uint64_t kNumOperationsMax = 64;
 
@@ -393,7 +408,7 @@ class RasMerger {
 
 Status NcclRasImporter::Add(std::istream& file, const std::string& name) {
   FL_ASSIGN_OR_RETURN(const std::string text, ReadWhole(file, name, kImportedFileBytesMax));
-  FL_ASSIGN_OR_RETURN(RasSnapshot snapshot, ParseSnapshot(text, name));
+  FL_ASSIGN_OR_RETURN(RasSnapshot snapshot, IsRasText(text) ? ParseRasText(text, name) : ParseSnapshot(text, name));
   snapshots_.push_back(std::move(snapshot));
   return OkStatus();
 }

@@ -1,4 +1,4 @@
-// NCCL RAS: what `ncclras -f json` (NCCL 2.28.7 and later) answers about a running job.
+// NCCL RAS: what `ncclras -f json` (NCCL 2.28.7 and later) answers about a running job, and its text (ras_text.h).
 //
 // Problem     RAS counts the operations that each rank has begun on each communicator, and names ranks that do not
 //             answer; make reports of it.
@@ -6,7 +6,8 @@
 //             and has not come on the latter; once all have begun it, a later file of the same job shows it finished.
 //             Ranks that RAS considers dead are processes that are gone; those that do not answer report nothing.
 // Guarantees  one file is one instant, so ranks that are merely a moment apart look like ranks that wait; the notes say
-//             so. The files may be given in any order: they are sorted by their time stamps.
+//             so. The files may be given in any order: they are sorted by their time stamps. Texts have none: they are
+//             taken a minute apart, in the order given.
 // Differs     the answers of NCCL 2.28.9 miss commas; they are still read (RepairCommas).
 // Reference   NVIDIA/nccl, src/ras/client_support.cc
 #pragma once
@@ -44,8 +45,9 @@ struct RasCommunicator {
 // One answer.
 struct RasSnapshot {
   std::string file;
-  int64_t time_s = 0;  // on some clock
+  int64_t time_s = 0;  // on some clock; 0: not known
   std::vector<RasCommunicator> communicators;
+  std::vector<std::string> notes;  // sentences for people
 };
 
 class NcclRasImporter final : public Importer {

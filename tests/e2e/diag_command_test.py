@@ -183,9 +183,13 @@ class DiagCommandTest(CommandCase):
         early, late = "2026-01-31 12:00:00", "2026-01-31 12:01:00"
         behind = self.write("behind", ras_answer([101, 101, 100, 101], early))
         self.assertEqual(self.findings(behind), [("non_comm_hang", [(2, "10.0.0.1")])])
-        self.assertIn("One answer shows one instant", self.analyze(behind).stdout)
+        # One answer may have caught a job that moves.
+        once = self.analyze(behind, "--act", "log").stdout
+        self.assertIn("One answer shows one instant", once)
+        self.assertNotIn("isolate", once)
         same = self.write("same", ras_answer([101, 101, 100, 101], late))
         self.assertEqual(self.findings(behind, same), [("non_comm_hang", [(2, "10.0.0.1")])])
+        self.assertIn("isolate", self.analyze(behind, same).stdout)
         moved = self.write("moved", ras_answer([301, 301, 300, 301], late))
         self.assertEqual(self.findings(behind, moved), [])
         dead = self.write("dead", ras_answer([9, 9, 9], early, {"unresponsive": True, "considered_dead": True}))
@@ -203,6 +207,41 @@ class DiagCommandTest(CommandCase):
         self.assertEqual(self.findings(silent, still), [("dead", [(3, "10.0.0.1")])])
         moved = self.write("on", ras_answer([40, 40, 40], late, {"unresponsive": True, "considered_dead": False}))
         self.assertEqual(self.findings(silent, moved), [("unreachable", [(3, "10.0.0.1")])])
+
+    def test_ras_in_words(self):
+        text = """NCCL version 2.27.7 compiled with CUDA 13.0
+CUDA runtime version 13000, driver version 13000
+
+Job summary
+===========
+
+Communicators... (0.00s)
+=============
+
+Group     Comms     Nodes     Ranks     Ranks     Ranks    Status  Errors
+    #  in group  per comm  per node  per comm  in group
+    0         1         1         8         8         8   RUNNING  MISMATCH
+
+Errors
+======
+
+Warnings
+========
+
+#0-0 (34a704fd70ae67b0) MISMATCH
+  Communicator ranks have different AllReduce operation counts
+  7 ranks have launched up to operation %d
+  Rank 3 has launched up to operation %d -- GPU 3 managed by process 13426 on node 10.0.0.4
+
+"""
+        first = self.write("first.txt", text % (240, 235))
+        self.assertEqual(self.findings(first), [("non_comm_hang", [(3, "10.0.0.4")])])
+        self.assertNotIn("isolate", self.analyze(first).stdout)
+        self.assertEqual(self.findings(first, self.write("on.txt", text % (440, 435))), [])
+        stuck = self.analyze(first, self.write("same.txt", text % (240, 235))).stdout
+        self.assertIn("isolate", stuck)
+        self.assertIn("a minute apart, in the order given", stuck)
+        self.assert_refused(self.analyze(self.write("cut.txt", text[:text.find("Warnings")])), "cut.txt: the answer of NCCL RAS ends")
 
     def test_announced_pauses(self):
         job = self.write("job.jsonl", dump(16, 90, hang_at=20))
