@@ -170,10 +170,10 @@ struct FabricShowOptions {
   size_t rows = 20;
 };
 
-// A topo.csv, or a file with a fabric.
+// A topo.csv, a scenario, or a file with a fabric.
 Result<topology::Fabric> LoadAnyFabric(const std::string& path) {
   if (path.ends_with(".csv")) return topology::LoadLingjunTopology(path);
-  return topology::LoadFabricFile(path);
+  return topology::LoadFabricOf(path);
 }
 
 int Show(const FabricShowOptions& options) {
@@ -190,7 +190,7 @@ int Show(const FabricShowOptions& options) {
 void AddShow(CLI::App* fabric, Invocation* invocation) {
   auto options = std::make_shared<FabricShowOptions>();
   CLI::App* show = fabric->add_subcommand("show", "Print a fabric's layers, single points of failure and odd cables.");
-  show->add_option("FILE", options->file, "A file with a fabric, or a topo.csv")->required();
+  show->add_option("FILE", options->file, "A scenario, a file with a fabric, or a topo.csv")->required();
   show->add_option("--rows", options->rows, "Longest list; 0: no limit")->capture_default_str();
   AddOutputOptions(show, &options->output, "Write all of it as JSON to FILE; - prints only JSON");
   show->footer("Example: fairlead fabric show fabric.yaml");

@@ -300,9 +300,22 @@ Result<Fabric> LoadFabricFile(const std::string& path) {
   root.Declare(kFabricFileKeys);
   YamlMap section = root.RequiredMap("fabric");
   FL_RETURN_IF_ERROR(root.Finish());
-  FabricLoadOptions options;
-  options.directory = std::filesystem::path(path).parent_path().string();
-  return LoadFabric(section, options);
+  return LoadFabric(section, {.directory = std::filesystem::path(path).parent_path().string()});
+}
+
+Result<Fabric> LoadFabricOf(const std::string& path) {
+  FL_ASSIGN_OR_RETURN(const YamlDocument document, YamlDocument::LoadFile(path));
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  YamlMap root = document.Root();
+  if (root.Has("fabric_file")) {
+    const std::string file = root.RequiredString("fabric_file");
+    if (!root.ok()) return root.Finish();
+    return LoadFabricFile((folder / file).string());
+  }
+  if (!root.Has("fabric")) return LoadFabricFile(path);
+  YamlMap section = root.RequiredMap("fabric");
+  if (!root.ok()) return root.Finish();
+  return LoadFabric(section, {.directory = folder.string()});
 }
 
 }  // namespace fairlead::topology

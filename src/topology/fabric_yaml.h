@@ -39,4 +39,7 @@ Result<Fabric> LoadFabric(YamlMap& map, const FabricLoadOptions& options = {});
 // Reads a file with `fabric` as its only key. Relative file names in it are relative to its folder.
 Result<Fabric> LoadFabricFile(const std::string& path);
 
+// The same of a scenario, in which the fabric is a section or the name of such a file; its other keys do not matter.
+Result<Fabric> LoadFabricOf(const std::string& path);
+
 }  // namespace fairlead::topology

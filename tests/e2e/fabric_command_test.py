@@ -82,6 +82,15 @@ class FabricCommandTest(CommandCase):
                                     "policies: [ecmp]\nsimulate_s: 600\n")
         simulated = self.run_program("sim", "run", "scenario.yaml")
         self.assertEqual(simulated.returncode, 0, simulated.stderr)
+        # The fabric of a scenario, in it or beside it.
+        shown = self.run_program("fabric", "show", "out/fabric.yaml")
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        self.write("beside.yaml", "fabric_file: out/fabric.yaml\njobs: []\n")
+        for scenario in ("scenario.yaml", "beside.yaml"):
+            of_scenario = self.run_program("fabric", "show", scenario)
+            self.assertEqual(of_scenario.stdout.replace(scenario, "out/fabric.yaml"), shown.stdout, of_scenario.stderr)
+        self.write("none.yaml", "jobs: []\n")
+        self.assert_refused(self.run_program("fabric", "show", "none.yaml"), "none.yaml")
 
     def test_addresses_are_those_of_the_fabric(self):
         result = self.run_program("fabric", "import", "lldp", f"{SAMPLES}/lldp", "-o", "f.yaml", "--addresses", "a.json")
