@@ -73,7 +73,13 @@ std::string DescribeUnknown(const CLI::App& app, std::span<const std::string> ar
     const std::string option = word.substr(0, word.find('='));
     return fmt::format("`{}` has no option '{}'{}", PathOf(*command), option, DidYouMean(option, names));
   }
-  return fmt::format("`{}` does not take the argument '{}'", PathOf(*command), unknown.front());
+  std::vector<std::string> taken;
+  for (const CLI::Option* option : command->get_options()) {
+    if (option->get_positional()) taken.push_back(option->get_name(true));
+  }
+  if (taken.empty()) return fmt::format("`{}` takes no arguments, found '{}'", PathOf(*command), unknown.front());
+  return fmt::format("`{}` takes only {}; '{}' is one too many", PathOf(*command), fmt::join(taken, " "),
+                     unknown.front());
 }
 
 }  // namespace fairlead::cli

@@ -51,7 +51,9 @@ TEST_F(CommandNamesTest, AMistypedOptionIsOneOfTheCommand) {
             "`fairlead lab up` has no option '--rn-dir'; did you mean '--run-dir'?");
   EXPECT_EQ(DescribeUnknown(app_, args, Args{"--nothing-like-it"}),
             "`fairlead lab up` has no option '--nothing-like-it'");
-  EXPECT_EQ(DescribeUnknown(app_, args, Args{"more"}), "`fairlead lab up` does not take the argument 'more'");
+  EXPECT_EQ(DescribeUnknown(app_, args, Args{"more"}), "`fairlead lab up` takes no arguments, found 'more'");
+  EXPECT_EQ(DescribeUnknown(app_, Args{"explain", "a", "b"}, Args{"b"}),
+            "`fairlead explain` takes only job; 'b' is one too many");
 }
 
 }  // namespace
