@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "wire/request_failure.h"
+
 namespace fairlead::lab {
 
 namespace {
@@ -26,7 +28,7 @@ Result<std::vector<wire::LiveFinding>> GetFindings(const std::string& page) {
   for (int i = 1; i < kNumTries && !answer && answer.error() == httplib::Error::Read; ++i) {
     answer = client.Get("/v1/findings");
   }
-  if (!answer) return Unavailable(fmt::format("{}: {}", url, httplib::to_string(answer.error())));
+  if (!answer) return Unavailable(fmt::format("{}: {}", url, wire::Describe(answer.error())));
   if (answer->status != 200) return Unavailable(fmt::format("{}: answered with status {}", url, answer->status));
   FL_ASSIGN_OR_RETURN(wire::FindingList list,
                       wire::ReadAnswer<wire::FindingList>(nlohmann::json::parse(answer->body, nullptr, false), url));

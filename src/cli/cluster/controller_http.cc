@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/file_reader.h"
+#include "wire/request_failure.h"
 
 namespace fairlead::cli {
 
@@ -25,7 +26,7 @@ Result<report::Json> ReadAnswer(const httplib::Result& answer, const std::string
   if (!answer) {
     return Unavailable(fmt::format(
         "{}: {}; does a controller run there with --http? Another one is named with --server or FAIRLEAD_SERVER", url,
-        httplib::to_string(answer.error())));
+        wire::Describe(answer.error())));
   }
   if (answer->status != 200) {
     const std::string error = ErrorOf(*answer);
