@@ -120,47 +120,46 @@ int Import(FabricImportOptions& options) {
 
 void AddImport(CLI::App* fabric, Invocation* invocation) {
   auto options = std::make_shared<FabricImportOptions>();
-  CLI::App* import = fabric->add_subcommand("import", "Write the fabric that another tool has found.");
-  import
+  CLI::App* command = fabric->add_subcommand("import", "Write the fabric that another tool has found.");
+  command
       ->add_option("FORMAT", options->format,
                    "lldp: a folder with HOST.json of `lldpctl -f json`; ibnetdiscover: its output; lingjun: topo.csv; "
                    "infragraph: YAML or JSON")
       ->required()
       ->check(CLI::IsMember(std::vector<std::string>{"lldp", "ibnetdiscover", "lingjun", "infragraph"}));
-  import->add_option("FILE", options->file, "What that tool wrote")->required();
-  import->add_option("-o,--output", options->output, "Write the fabric to FILE instead of the terminal")
+  command->add_option("FILE", options->file, "What that tool wrote")->required();
+  command->add_option("-o,--output", options->output, "Write the fabric to FILE instead of the terminal")
       ->type_name("FILE");
-  import
+  command
       ->add_option("--addresses", options->addresses,
                    "Write the addresses of NICs and switches to FILE, for the controller")
       ->type_name("FILE");
-  import->add_option("--speed", options->import.default_gbps, "Speed of cables for which the file has none")
+  command->add_option("--speed", options->import.default_gbps, "Speed of cables for which the file has none")
       ->type_name("GBPS")
       ->check(CLI::Range(1e-6, 1e6));
-  import
+  command
       ->add_option("--hosts", options->import.hosts,
                    "Devices that are hosts: a name or a pattern such as 'node*'; repeatable")
       ->type_name("PATTERN");
-  import->add_option("--switches", options->import.switches, "Devices that are switches; repeatable")
+  command->add_option("--switches", options->import.switches, "Devices that are switches; repeatable")
       ->type_name("PATTERN");
-  import->add_option("--without", options->import.without, "Devices to leave out, such as storage; repeatable")
+  command->add_option("--without", options->import.without, "Devices to leave out, such as storage; repeatable")
       ->type_name("PATTERN");
-  import
+  command
       ->add_option("--layer", options->layers,
                    "Switches whose layer is not their distance from hosts: 'border*=spine'; repeatable")
       ->type_name("PATTERN=LAYER");
-  import
+  command
       ->add_option("--ports-per-nic", options->import.ports_per_nic,
                    "Ports of a host that make one NIC, in order of their names")
       ->check(CLI::Range(1, 16));
-  import->add_option("--gpus", options->import.host.gpus, "GPUs of each host")
+  command->add_option("--gpus", options->import.host.gpus, "GPUs of each host")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  import->add_option("--gpu-model", options->import.host.gpu_model, "Their name, for reports")->capture_default_str();
-  import->footer("Example: fairlead fabric import lldp reports/ -o fabric.yaml --addresses addresses.json");
-  import->callback([options, invocation] { invocation->exit_code = Import(*options);
-});
-}  // namespace
+  command->add_option("--gpu-model", options->import.host.gpu_model, "Their name, for reports")->capture_default_str();
+  command->footer("Example: fairlead fabric import lldp reports/ -o fabric.yaml --addresses addresses.json");
+  command->callback([options, invocation] { invocation->exit_code = Import(*options); });
+}
 
 // --- show
 
@@ -197,7 +196,7 @@ void AddShow(CLI::App* fabric, Invocation* invocation) {
   show->callback([options, invocation] { invocation->exit_code = Show(*options); });
 }
 
-}  // namespace fairlead::cli
+}  // namespace
 
 void AddFabricCommands(CLI::App& app, Invocation* invocation) {
   CLI::App* fabric =

@@ -121,10 +121,9 @@ class TextReader {
       RasCommunicator all{.name = "the largest communicator", .size = group_sizes_.begin()->second, .ranks = {}};
       FL_RETURN_IF_ERROR(Complete({.result = all, .ranks = {}, .counted = {}}, all));
       snapshot_.communicators.push_back(std::move(all));
-      snapshot_.notes.push_back(
+      snapshot_.notes.emplace_back(
           "The text of NCCL RAS has counts only of ranks that differ. Where all have begun the same it can't tell a "
-          "job that "
-          "is stuck from one that moves.");
+          "job that is stuck from one that moves.");
     }
     return std::move(snapshot_);
   }

@@ -72,7 +72,7 @@ class ExchangingJob {
       operation.communicator = communicator();
       operation.kind = OperationKind::kReceive;
       operation.peer = RankId(peer);
-      operation.sequence = static_cast<uint64_t>(second * kExchanges + i);
+      operation.sequence = static_cast<uint64_t>(second) * kExchanges + static_cast<uint64_t>(i);
       operation.bytes = 1 << 20;
       operation.enqueued = report.at - SimDuration(900'000'000) + SimDuration(40'000'000) * i;
       operation.started = operation.enqueued;
@@ -87,7 +87,7 @@ class ExchangingJob {
                       .plane = 0,
                       .direction = model::Direction::kReceive,
                       .peer = RankId(peer)};
-    connection.messages = static_cast<uint64_t>(options_.messages * kExchanges);
+    connection.messages = static_cast<uint64_t>(options_.messages) * kExchanges;
     connection.wait_for_gpu = SimDuration(static_cast<int64_t>(lateness * std::min(8, options_.messages) * 1e9));
     report.connections.push_back(connection);
   }
