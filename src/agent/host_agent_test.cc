@@ -333,15 +333,20 @@ TEST_F(HostAgentTest, NoQueuePairGetsAPortThatOtherPacketsCarry) {
   EXPECT_TRUE(Of<SetRewrite>(Change(second, 50'001)).empty()) << "the first one's socket";
 }
 
+// Of the connection from port 51000 there to port 6000 here.
+controller::PrepareArrival ArrivalOn(uint16_t wire_port) {
+  return {.alias = 8,
+          .source = kThere,
+          .destination = kHere,
+          .destination_port = 6000,
+          .socket_port = 51'000,
+          .wire_port = wire_port};
+}
+
 // The source need not have heard of its move yet.
 TEST_F(HostAgentTest, ArrivalsKeepOlderPortsUntilThereAreMany) {
   Connect();
-  controller::PrepareArrival arrival{.alias = 8,
-                                     .source = kThere,
-                                     .destination = kHere,
-                                     .destination_port = 6000,
-                                     .socket_port = 51'000,
-                                     .wire_port = 51'001};
+  controller::PrepareArrival arrival = ArrivalOn(51'001);
   const auto set = Of<SetRewrite>(Hear(arrival));
   ASSERT_EQ(set.size(), 1u);
   EXPECT_EQ(set[0].rule, (RewriteRule{RewriteRule::Direction::kArrival, kThere, kHere, 51'001, 6000}));
@@ -370,12 +375,7 @@ TEST_F(HostAgentTest, AForgottenArrivalStaysWhileItsSocketLives) {
   Connect();
   const SocketPair ends = {kHere, kThere, 6000, 51'000};
   Do(SocketsSeen{now_, {{.ends = ends, .inode = 1}}});
-  const auto set = Of<SetRewrite>(Hear(controller::PrepareArrival{.alias = 8,
-                                                                  .source = kThere,
-                                                                  .destination = kHere,
-                                                                  .destination_port = 6000,
-                                                                  .socket_port = 51'000,
-                                                                  .wire_port = 61'001}));
+  const auto set = Of<SetRewrite>(Hear(ArrivalOn(61'001)));
   Do(RewriteDone{set.at(0).ticket, ""});
   EXPECT_TRUE(Of<ClearRewrite>(Hear(controller::ForgetArrival{8})).empty());
   Wait(100);
@@ -392,12 +392,7 @@ TEST_F(HostAgentTest, AnArrivalStaysUntilItsPeerHasClosedToo) {
   const SocketPair ends = {kHere, kThere, 6000, 51'000};
   SeenSocket opened = Socket(50'001, 1001);
   Do(SocketsSeen{now_, {opened, {.ends = ends, .inode = 1}}});
-  const auto set = Of<SetRewrite>(Hear(controller::PrepareArrival{.alias = 8,
-                                                                  .source = kThere,
-                                                                  .destination = kHere,
-                                                                  .destination_port = 6000,
-                                                                  .socket_port = 51'000,
-                                                                  .wire_port = 61'001}));
+  const auto set = Of<SetRewrite>(Hear(ArrivalOn(61'001)));
   Do(RewriteDone{set.at(0).ticket, ""});
   Wait(100);
   opened = Socket(50'001, 0);
@@ -412,12 +407,7 @@ TEST_F(HostAgentTest, AnArrivalStaysUntilItsPeerHasClosedToo) {
 
 TEST_F(HostAgentTest, OrdersForAnArrivalAreAnsweredInTheirOrder) {
   Connect();
-  controller::PrepareArrival arrival{.alias = 8,
-                                     .source = kThere,
-                                     .destination = kHere,
-                                     .destination_port = 6000,
-                                     .socket_port = 51'000,
-                                     .wire_port = 51'001};
+  controller::PrepareArrival arrival = ArrivalOn(51'001);
   const auto set = Of<SetRewrite>(Hear(arrival));
   arrival.wire_port = 51'000;  // back: nothing to do, but not to be reported before the first
   EXPECT_TRUE(Sent<controller::ArrivalPrepared>(Hear(arrival)).empty());
@@ -448,12 +438,7 @@ TEST_F(HostAgentTest, AQueuePairWaitsForItsPort) {
 // The controller counts answers on each stream.
 TEST_F(HostAgentTest, OrdersOfAnEarlierStreamAreNotAnswered) {
   Connect();
-  const auto set = Of<SetRewrite>(Hear(controller::PrepareArrival{.alias = 8,
-                                                                  .source = kThere,
-                                                                  .destination = kHere,
-                                                                  .destination_port = 6000,
-                                                                  .socket_port = 51'000,
-                                                                  .wire_port = 61'001}));
+  const auto set = Of<SetRewrite>(Hear(ArrivalOn(61'001)));
   Do(StreamBroken{});
   Connect();
   EXPECT_TRUE(Sent<controller::ArrivalPrepared>(Do(RewriteDone{set.at(0).ticket, ""})).empty());
@@ -462,12 +447,7 @@ TEST_F(HostAgentTest, OrdersOfAnEarlierStreamAreNotAnswered) {
 TEST_F(HostAgentTest, ArrivalsThatWouldBreakAnotherConnectionAreRefused) {
   Connect();
   Do(SocketsSeen{now_, {{.ends = {kHere, kThere, 6000, 51'001}, .inode = 1}}});
-  controller::PrepareArrival arrival{.alias = 8,
-                                     .source = kThere,
-                                     .destination = kHere,
-                                     .destination_port = 6000,
-                                     .socket_port = 51'000,
-                                     .wire_port = 51'001};
+  controller::PrepareArrival arrival = ArrivalOn(51'001);
   const auto sent = Sent<controller::ArrivalPrepared>(Hear(arrival));
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_NE(sent[0].error.find("51001"), std::string::npos);

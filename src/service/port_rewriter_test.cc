@@ -291,7 +291,7 @@ Sender Connect(int channel, pid_t receiver) {
   _exit(0);
 }
 
-// Moved twice, and the agent is another one since; what it sends is refused at once, and it hears of it.
+// Moved twice, and the agent is a newer one since; what it sends is refused at once, and it hears of it.
 [[noreturn]] void BeRefusedSender(int channel, pid_t receiver) {
   auto [stream, rewriter] = Connect(channel, receiver);
   for (const uint16_t port : {uint16_t{51'001}, uint16_t{51'002}}) {
@@ -300,6 +300,9 @@ Sender Connect(int channel, pid_t receiver) {
     RequireOk(rewriter->Apply(std::array{Departure(port)}));
   }
   rewriter.reset();
+  // As an agent leaves it that knows of no returns.
+  const auto flushed = RunExecHook({.command = {"/usr/sbin/nft", "flush map inet fairlead_agent return4"}}, "");
+  REQUIRE(flushed.ok() && flushed->ok());
   rewriter = PortRewriter::Open().value();
   Tell(channel, {.kind = 'c'});
   Hear(channel);

@@ -19,6 +19,7 @@ namespace {
 using model::OperationKind;
 
 constexpr size_t kRasLineBytesMax = size_t{1} << 16;
+constexpr size_t kHeadBytes = size_t{1} << 16;
 // Of all communicators that are told about.
 constexpr uint64_t kNumMembersMax = 4 * kNumImportedRanksMax;
 
@@ -112,15 +113,12 @@ class TextReader {
           fmt::format("{}: the answer of NCCL RAS ends before its \"Warnings\"; is it all there?", name_));
     }
     snapshot_.file = name_;
-    for (const auto& [key, communicator] : communicators_) {
-      snapshot_.communicators.push_back(communicator.result);
-      FL_RETURN_IF_ERROR(Complete(communicator, snapshot_.communicators.back()));
-    }
+    for (const auto& [key, communicator] : communicators_) Complete(communicator);
     if (communicators_.empty() && !group_sizes_.empty()) {
       // All is well, as far as the text says: a job of that size.
-      RasCommunicator all{.name = "the largest communicator", .size = group_sizes_.begin()->second, .ranks = {}};
-      FL_RETURN_IF_ERROR(Complete({.result = all, .ranks = {}, .counted = {}}, all));
-      snapshot_.communicators.push_back(std::move(all));
+      const RasCommunicator all = {
+          .name = "the largest communicator", .size = group_sizes_.begin()->second, .ranks = {}};
+      Complete({.result = all, .ranks = {}, .counted = {}});
       snapshot_.notes.emplace_back(
           "The text of NCCL RAS has counts only of ranks that differ. Where all have begun the same it can't tell a "
           "job that is stuck from one that moves.");
@@ -271,7 +269,8 @@ class TextReader {
   }
 
   // Those that are not named are alike.
-  Status Complete(const Communicator& from, RasCommunicator& to) {
+  void Complete(const Communicator& from) {
+    RasCommunicator& to = snapshot_.communicators.emplace_back(from.result);
     std::map<OperationKind, uint64_t> common;
     std::set<OperationKind> unclear;
     for (const auto& [kind, groups] : from.counted) {
@@ -295,7 +294,6 @@ class TextReader {
           fmt::format("{}: ranks of communicator {} are apart, but NCCL RAS does not name them; ask with `ncclras -v`.",
                       name_, to.name));
     }
-    return OkStatus();
   }
 
   LineReader lines_;
@@ -320,6 +318,7 @@ class TextReader {
 }  // namespace
 
 bool IsRasText(std::string_view head) {
+  head = head.substr(0, kHeadBytes);
   constexpr std::string_view kVersion = "NCCL version ";
   // Behind answers such as "OK" of a server that was asked by hand.
   const size_t at = head.find(kVersion);

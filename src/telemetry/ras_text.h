@@ -16,7 +16,7 @@
 
 namespace fairlead::telemetry {
 
-// Whether a file may be one. Args: head: its beginning.
+// Whether a file may be one. Args: head: its beginning, of which 64 KiB are enough.
 bool IsRasText(std::string_view head);
 
 // Args: name: replaces the file in messages. Errors: kInvalidArgument, "name:line: …": cut off, or no such text.

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 
 #include "diagnosis/c4d/arrival_lag.h"
 #include "diagnosis/c4d/robust_statistics.h"
@@ -38,6 +39,19 @@ constexpr double kAloneConfidence = 0.5;
 constexpr double kArrivalMargin = 0.05;
 // One real job is all that it was seen in.
 constexpr double kArrivalConfidenceMax = 0.85;
+
+std::string_view CauseText(model::SubCause cause) {
+  switch (cause) {
+    case model::SubCause::kThrottled:
+      return "its GPU's clocks are down";
+    case model::SubCause::kHostThread:
+      return "its host thread enqueues late";
+    case model::SubCause::kGpu:
+      return "its GPU takes longer";
+    default:
+      return "it begins to exchange data late";
+  }
+}
 
 // Ranks that have communicators of two with each other: PyTorch makes one for each pair that sends outside of a batch.
 using Neighbours = std::map<model::RankId, std::set<model::RankId>>;
@@ -157,14 +171,24 @@ bool StragglerDetector::IsThrottled(const SlowRank& slow) const {
   });
 }
 
-Suspect StragglerDetector::MakeArrivalSuspect(const SlowRank& slow) const {
+Suspect StragglerDetector::NameSlow(const SlowRank& slow) const {
   Suspect suspect;
   suspect.syndrome = model::Syndrome::kNonCommSlow;
   suspect.is_confirmed = true;
   suspect.culprits = {slow.rank.valid() ? model::RankCulprit(layout_, slow.rank) : model::HostCulprit(slow.host)};
-  const bool is_throttled = IsThrottled(slow);
-  suspect.sub_cause = is_throttled ? model::SubCause::kThrottled : model::SubCause::kUnknown;
   suspect.cost = slow.share;
+  return suspect;
+}
+
+std::string StragglerDetector::SentenceOf(const Suspect& suspect) const {
+  return fmt::format("{} makes the others wait for {:.0f} % of the time: {}",
+                     Describe(layout_, names_, suspect.culprits.front()), 100 * suspect.cost,
+                     CauseText(suspect.sub_cause));
+}
+
+Suspect StragglerDetector::MakeArrivalSuspect(const SlowRank& slow) const {
+  Suspect suspect = NameSlow(slow);
+  suspect.sub_cause = IsThrottled(slow) ? model::SubCause::kThrottled : model::SubCause::kUnknown;
   suspect.confidence = std::min(kArrivalConfidenceMax, kBlockConfidence + (1 - kBlockConfidence) * slow.sureness / 4);
   if (slow.cost < kCostShareMin * slow.share) suspect.confidence = kDoubtfulConfidence;
   suspect.evidence = {
@@ -172,22 +196,16 @@ Suspect StragglerDetector::MakeArrivalSuspect(const SlowRank& slow) const {
       {"of that, what the job would gain without it", 100 * slow.cost, 0, "% of the time"},
       {"evidence beyond a false alarm in 100 jobs", slow.sureness, 0, "decades"},
   };
-  suspect.summary = fmt::format("{} makes the others wait for {:.0f} % of the time: {}",
-                                Describe(layout_, names_, suspect.culprits.front()), 100 * slow.share,
-                                is_throttled ? "its GPU's clocks are down" : "it begins to exchange data late");
+  suspect.summary = SentenceOf(suspect);
   return suspect;
 }
 
 Suspect StragglerDetector::MakeSuspect(const SlowRank& slow) const {
-  Suspect suspect;
-  suspect.syndrome = model::Syndrome::kNonCommSlow;
-  suspect.is_confirmed = true;
-  suspect.culprits = {slow.rank.valid() ? model::RankCulprit(layout_, slow.rank) : model::HostCulprit(slow.host)};
+  Suspect suspect = NameSlow(slow);
   suspect.sub_cause = IsThrottled(slow)        ? model::SubCause::kThrottled
                       : slow.host_share >= 0.5 ? model::SubCause::kHostThread
                       : slow.rank.valid()      ? model::SubCause::kGpu
                                                : model::SubCause::kHostThread;
-  suspect.cost = slow.share;
   suspect.confidence = kBlockConfidence + (1 - kBlockConfidence) * std::min(0.75, slow.sureness / 4);
   // Others are about as slow, by chance or by turns, or iterations take no longer: the job gains little without it.
   const bool is_idle =
@@ -199,11 +217,7 @@ Suspect StragglerDetector::MakeSuspect(const SlowRank& slow) const {
       {"iterations take longer than before it began", 100 * slow.growth, 0, "%"},
       {"evidence beyond a false alarm in 100 jobs", slow.sureness, 0, "decades"},
   };
-  const char* const cause = suspect.sub_cause == model::SubCause::kThrottled    ? "its GPU's clocks are down"
-                            : suspect.sub_cause == model::SubCause::kHostThread ? "its host thread enqueues late"
-                                                                                : "its GPU takes longer";
-  suspect.summary = fmt::format("{} makes the others wait for {:.0f} % of the time: {}",
-                                Describe(layout_, names_, suspect.culprits.front()), 100 * slow.share, cause);
+  suspect.summary = SentenceOf(suspect);
   return suspect;
 }
 
@@ -531,11 +545,7 @@ Suspect StragglerDetector::MakeSuspect(const Window& window, const Candidate& ca
   };
   suspect.cost = greatest(own.excess) / 100;
   suspect.confidence = candidate.share * (num_agreeing == 0 ? kAloneConfidence : num_agreeing == 1 ? 0.8 : 0.95);
-  const char* const cause = suspect.sub_cause == model::SubCause::kThrottled    ? "its GPU's clocks are down"
-                            : suspect.sub_cause == model::SubCause::kHostThread ? "its host thread enqueues late"
-                                                                                : "its GPU takes longer";
-  suspect.summary = fmt::format("{} makes the others wait for {:.0f} % of the time: {}",
-                                Describe(layout_, names_, candidate.culprit), greatest(own.excess), cause);
+  suspect.summary = SentenceOf(suspect);
   return suspect;
 }
 

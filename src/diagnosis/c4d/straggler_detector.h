@@ -116,6 +116,9 @@ class StragglerDetector : private OwnTime::Sink {
 
   void OnOutput(size_t rank, const OwnTime::Output& output) override;
   void OnGap(size_t rank) override { watch_.blocks().Break(rank); }
+  // What does not depend on how it was found.
+  Suspect NameSlow(const SlowRank& slow) const;
+  std::string SentenceOf(const Suspect& suspect) const;
   Suspect MakeSuspect(const SlowRank& slow) const;
   // Of one that what it receives waits for.
   Suspect MakeArrivalSuspect(const SlowRank& slow) const;
