@@ -3,7 +3,7 @@
 
 Checks four kinds of pointers:
   links      `[text](path#anchor)` in every Markdown page: the file exists, and has a heading for the anchor
-  files      names of files in backticks in README.md and docs/, such as `src/base/units.h`, `service/hook_message.h` (below src/)
+  files      names of files in backticks in README.md and docs/, such as `src/base/units.h`, `service/steering/hook_message.h` (below src/)
              or `hook_message.h`: a file of the source tree ends with it
   mentions   docs/PAGE.md in comments and messages of the source
   sections   docs/spec/PAGE.md section 4.1, or sections 3, 4.1 and 7 to 7.2: the page has headings of these numbers

@@ -27,8 +27,8 @@
 
 #include "base/random.h"
 #include "controller/probed_routes.h"
-#include "service/outgoing_messages.h"
-#include "service/stream_bytes.h"
+#include "service/streams/outgoing_messages.h"
+#include "service/streams/stream_bytes.h"
 #include "traffic/default_paths.h"
 #include "wire/host_message_codec.h"
 

@@ -15,7 +15,7 @@
 #include "report/json_value.h"
 #include "report/number_format.h"
 #include "report/text_table.h"
-#include "service/path_probe.h"
+#include "service/agent/path_probe.h"
 
 namespace fairlead::cli {
 namespace {

@@ -17,7 +17,7 @@
 #include "report/json_value.h"
 #include "report/number_format.h"
 #include "report/text_table.h"
-#include "service/segment_folder.h"
+#include "service/agent/segment_folder.h"
 
 namespace fairlead::cli {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/output_files.h"
-#include "service/audit_log.h"
+#include "service/steering/audit_log.h"
 
 namespace fairlead::cli {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "cli/command.h"
 #include "report/json_value.h"
-#include "service/cluster_certificates.h"
+#include "service/streams/cluster_certificates.h"
 
 namespace fairlead::cli {
 namespace {

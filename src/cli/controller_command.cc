@@ -16,7 +16,7 @@
 #include "cli/named_choice.h"
 #include "cli/slurm_options.h"
 #include "cli/steering_options.h"
-#include "service/controller_daemon.h"
+#include "service/controller/controller_daemon.h"
 #include "service/service_notifier.h"
 #include "traffic/live_policy.h"
 #include "version.h"

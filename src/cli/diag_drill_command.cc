@@ -19,7 +19,7 @@
 #include "cli/pause_option.h"
 #include "cli/terminal_progress.h"
 #include "execution/draw_fault.h"
-#include "service/audit_log.h"
+#include "service/steering/audit_log.h"
 #include "sim/drill/drill.h"
 
 namespace fairlead::cli {

@@ -14,7 +14,7 @@
 #include "report/number_format.h"
 #include "report/printable_text.h"
 #include "report/text_table.h"
-#include "service/action_json.h"
+#include "service/steering/action_json.h"
 
 namespace fairlead::cli {
 

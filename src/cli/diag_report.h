@@ -31,7 +31,7 @@ report::Document RenderText(const DiagReport& report);
 //    "plane"}], "communicator", "operation", "sequence", "sub_cause", "signs", "evidence": [{"what", "value",
 //    "baseline", "unit"}], "summary", "confidence", "score", "cost_share", "cost_gpu_hours", "action", "first_seen_s",
 //    "confirmed_s", "cleared_s", "symptoms"}],
-//    "steering": lines of the audit log, see service/action_json.h; null: not asked for}
+//    "steering": lines of the audit log, see service/steering/action_json.h; null: not asked for}
 // Times count from the first report; what is not known is null.
 report::Json ToJson(const DiagReport& report);
 

@@ -8,8 +8,8 @@
 
 #include "cli/command.h"
 #include "controller/steering.h"
-#include "service/audit_log.h"
-#include "service/hook_backend.h"
+#include "service/steering/audit_log.h"
+#include "service/steering/hook_backend.h"
 
 namespace fairlead::cli {
 

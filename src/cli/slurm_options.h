@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "service/scheduler_engine.h"
+#include "service/controller/scheduler_engine.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): the library's name
 namespace CLI {

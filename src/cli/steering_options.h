@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "service/live_actions.h"
+#include "service/steering/live_actions.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): the library's name
 namespace CLI {

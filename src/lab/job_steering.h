@@ -33,8 +33,8 @@ class JobSteering {
   JobSteering(JobRunner* runner, std::function<bool(LabNodeId)> is_faulty)
       : runner_(runner), is_faulty_(std::move(is_faulty)) {}
 
-  // Does what a question asks for. Args: text: an action as service/hook_message.h describes it. Blocks while a job
-  // stops. What can't be understood is answered with exit code 2: not to be tried again.
+  // Does what a question asks for. Args: text: an action as service/steering/hook_message.h describes it. Blocks while a
+  // job stops. What can't be understood is answered with exit code 2: not to be tried again.
   JobsAnswer Handle(std::string_view text);
 
   const std::vector<SteeringDeed>& deeds() const { return deeds_; }

@@ -1,7 +1,8 @@
 // Receives requests to the runner of a lab's jobs: a socket in the lab's folder.
 //
-//     fairlead lab hook --- one question: JSON of an action (service/hook_message.h) ---> the runner of the jobs
-//                       <-- one answer: {"exit_code", "message", "healthy"} -------------
+//     fairlead lab hook --- one question: JSON of an action ----------------> the runner of the jobs
+//                       <-- one answer: {"exit_code", "message", "healthy"} --
+// Actions are written as service/steering/hook_message.h describes them.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@
 #include <sstream>
 
 #include "base/file_reader.h"
-#include "service/segment_folder.h"
+#include "service/agent/segment_folder.h"
 
 namespace fairlead::lab {
 

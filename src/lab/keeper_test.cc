@@ -10,7 +10,7 @@
 #include <csignal>
 
 #include "base/file_reader.h"
-#include "service/segment_folder.h"
+#include "service/agent/segment_folder.h"
 
 namespace fairlead::lab {
 namespace {

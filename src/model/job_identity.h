@@ -3,9 +3,9 @@
 // Problem     a job's name is what a process says (FAIRLEAD_JOB), and any user may say it. Telemetry under somebody
 //             else's name would have his job blamed, stopped and restarted.
 // Method      a job is its name, the user whom its processes belong to, and the scheduler's job that the kernel has put
-//             them in; the agent takes both from the kernel (service/process_owner.h). Processes that differ in one of
-//             them are of different jobs. All of it together is the job's key, one text, by which agents, controller
-//             and the operator's programs know it:
+//             them in; the agent takes both from the kernel (service/agent/process_owner.h). Processes that differ in
+//             one of them are of different jobs. All of it together is the job's key, one text, by which agents,
+//             controller and the operator's programs know it:
 //                 gpt                     of root
 //                 gpt@1001                of user 1001
 //                 gpt@1001.slurm-4711     of user 1001, in job 4711 of Slurm

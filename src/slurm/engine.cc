@@ -11,7 +11,7 @@
 #include "base/file_writer.h"
 #include "base/whole_number.h"
 #include "report/json_value.h"
-#include "service/diagnosis_loop.h"
+#include "service/controller/diagnosis_loop.h"
 #include "slurm/intention_records.h"
 #include "slurm/progress_file.h"
 

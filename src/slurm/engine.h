@@ -25,7 +25,7 @@
 #include <thread>
 #include <vector>
 
-#include "service/scheduler_engine.h"
+#include "service/controller/scheduler_engine.h"
 #include "slurm/cluster_reader.h"
 #include "slurm/elastic_orders.h"
 #include "slurm/steering_steps.h"

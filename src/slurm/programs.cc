@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "service/exec_hook.h"
+#include "service/steering/exec_hook.h"
 
 namespace fairlead::slurm {
 namespace {

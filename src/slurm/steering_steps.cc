@@ -9,7 +9,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "service/exec_hook.h"
+#include "service/steering/exec_hook.h"
 #include "slurm/intention_records.h"
 #include "slurm/job_wish.h"
 

@@ -18,7 +18,7 @@
 
 #include "diagnosis/c4d/c4d_master.h"
 #include "rank_processes.h"
-#include "service/segment_folder.h"
+#include "service/agent/segment_folder.h"
 #include "telemetry/job_assembler.h"
 
 namespace fairlead::nccl_host {

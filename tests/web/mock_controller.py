@@ -157,7 +157,7 @@ class MockController:
         return {name: getattr(cluster, name)} if name in ("jobs", "findings", "hosts", "links", "events") else None
 
     def carry_out(self, path, body):
-        """As src/service/live_steering.cc: (status, answer)."""
+        """As src/service/steering/live_steering.cc: (status, answer)."""
         steering = self.cluster.steering
         host = body.get("host")
         if path == "/v1/steering/undo":
@@ -192,7 +192,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             super().finish()
 
     def role(self):
-        """0: nobody, 1: reader, 2: operator (src/service/http_roles.cc)."""
+        """0: nobody, 1: reader, 2: operator (src/service/http/http_roles.cc)."""
         scheme, _, token = self.headers.get("Authorization", "").partition(" ")
         if scheme != "Bearer":
             return 0 if self.mock.needs_reader else 1 if self.mock.needs_operator else 2

@@ -20,10 +20,10 @@
 
 #include "base/temporary_folder.h"
 #include "ccl/profiler/simulated_process_example.h"
-#include "service/client_link.h"
-#include "service/controller_daemon.h"
-#include "service/host_agent_server.h"
-#include "service/patient_client_example.h"
+#include "service/agent/host_agent_server.h"
+#include "service/controller/controller_daemon.h"
+#include "service/http/patient_client_example.h"
+#include "service/streams/client_link.h"
 
 namespace fairlead::ccl {
 namespace {

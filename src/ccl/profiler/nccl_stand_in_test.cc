@@ -19,7 +19,7 @@
 #include "ccl/profiler/mock_nccl_example.h"
 #include "ccl/profiler/nccl_profiler_abi.h"
 #include "ccl/profiler/simulated_job_example.h"
-#include "service/segment_folder.h"
+#include "service/agent/segment_folder.h"
 #include "telemetry/segment_example.h"
 
 namespace fairlead::ccl {

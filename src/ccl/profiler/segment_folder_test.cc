@@ -1,5 +1,5 @@
 // The agent's view of training processes into which the real plugin is loaded: running, stopped, dead, replaced.
-#include "service/segment_folder.h"
+#include "service/agent/segment_folder.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

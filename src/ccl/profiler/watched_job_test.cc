@@ -15,7 +15,7 @@
 #include "base/temporary_folder.h"
 #include "ccl/profiler/simulated_process_example.h"
 #include "diagnosis/c4d/c4d_master.h"
-#include "service/segment_folder.h"
+#include "service/agent/segment_folder.h"
 #include "telemetry/job_assembler.h"
 #include "telemetry/record_check.h"
 

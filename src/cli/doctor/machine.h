@@ -8,8 +8,8 @@
 
 #include "base/status.h"
 #include "lab/keeper.h"
-#include "service/certificate_facts.h"
-#include "service/controller_client.h"
+#include "service/streams/certificate_facts.h"
+#include "service/streams/controller_client.h"
 
 namespace fairlead::cli {
 

@@ -26,8 +26,8 @@
 #include "ccl/profiler/plugin_calls.h"
 #include "cli/command.h"
 #include "lab/lab_programs.h"
-#include "service/endpoint.h"
-#include "service/exec_hook.h"
+#include "service/steering/exec_hook.h"
+#include "service/streams/endpoint.h"
 
 namespace fairlead::cli {
 namespace {

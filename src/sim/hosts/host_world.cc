@@ -15,7 +15,7 @@ namespace fairlead::sim::hosts {
 
 namespace {
 
-// As the daemon measures (service/host_agent_server.h).
+// As the daemon measures (service/agent/host_agent_server.h).
 constexpr SimDuration kSamplePeriod(20'000'000);
 // Processes of a job that has its GPUs begin to open connections within this.
 constexpr double kOpeningMs = 50;

@@ -14,7 +14,7 @@ using agent::RewriteRule;
 
 namespace {
 
-// The daemon's periods (service/host_agent_server.cc).
+// The daemon's periods (service/agent/host_agent_server.cc).
 constexpr SimDuration kListPeriod(500'000'000);
 constexpr SimDuration kOrphanPeriod(10'000'000'000);
 constexpr const char* kRefusal = "nft: no space left on device";
@@ -171,7 +171,7 @@ void VirtualAgent::Sample() {
   Deliver(agent::BytesSeen{asked_at, kernel().List(asked_at)});
 }
 
-// As service/port_rewriter.h: rules of the agent before live as long as their connection.
+// As service/agent/port_rewriter.h: rules of the agent before live as long as their connection.
 void VirtualAgent::ClearOrphans() {
   if (queue().now() < orphan_look_at_) return;
   orphan_look_at_ = queue().now() + kOrphanPeriod;

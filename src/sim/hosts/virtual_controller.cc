@@ -12,7 +12,7 @@ using controller::TrafficOutput;
 
 namespace {
 
-// As the daemon's (service/controller_loop.h).
+// As the daemon's (service/streams/controller_loop.h).
 constexpr SimDuration kTick(200'000'000);
 
 }  // namespace

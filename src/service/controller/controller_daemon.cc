@@ -1,0 +1,453 @@
+#include "service/controller/controller_daemon.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <charconv>
+#include <ctime>
+#include <deque>
+#include <iterator>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "base/file_reader.h"
+#include "diagnosis/c4d/c4d_diagnosis.h"
+#include "service/controller/controller_metrics.h"
+#include "service/controller/finding_json.h"
+#include "service/controller/job_owner_file.h"
+#include "service/controller/traffic_json.h"
+#include "service/http/http_gateway.h"
+#include "service/steering/audit_log.h"
+#include "service/streams/certificate_watch.h"
+#include "service/streams/controller_loop.h"
+#include "service/streams/endpoint.h"
+#include "store/locked_store.h"
+#include "store/memory_store.h"
+#include "store/sqlite_store.h"
+#include "topology/address_book.h"
+#include "topology/fabric_yaml.h"
+#include "topology/place_names.h"
+#include "traffic/c4p/c4p_master.h"
+#include "traffic/live_policy.h"
+
+namespace fairlead::service {
+namespace {
+
+constexpr char kStartsKey[] = "controller/starts";
+constexpr std::string_view kSqlitePrefix = "sqlite:";
+constexpr size_t kEventsMax = 1000;
+
+Result<topology::AddressBook> LoadAddresses(const std::string& path, const topology::Fabric& fabric) {
+  const Result<std::string> text = ReadWholeFile(path);
+  if (!text.ok()) return Status(text.status().code(), "--addresses: " + text.status().message());
+  return topology::ReadAddressBook(*text, path, fabric);
+}
+
+// At runtime it waits for space on a full disk; a start is refused, independent of the request.
+Status AtStart(const Status& status) {
+  return status.code() == StatusCode::kResourceExhausted ? Unavailable(status.message()) : status;
+}
+
+Result<std::unique_ptr<store::Store>> OpenStore(const ControllerDaemonOptions& options) {
+  if (options.store == "memory") return std::unique_ptr<store::Store>(std::make_unique<store::MemoryStore>());
+  if (!options.store.starts_with(kSqlitePrefix)) {
+    return InvalidArgument(fmt::format("--store: expected sqlite:PATH or memory, found '{}'", options.store));
+  }
+  const std::string path = options.store.substr(kSqlitePrefix.size());
+  auto opened = store::SqliteStore::Open({.path = path});
+  if (!opened.ok() && opened.status().code() == StatusCode::kDataLoss && options.restore_copy) {
+    spdlog::warn("{}", opened.status().message());
+    FL_RETURN_IF_ERROR(store::SqliteStore::RestoreCopy(path));
+    spdlog::warn("store {}: went on from its last good copy", path);
+    opened = store::SqliteStore::Open({.path = path});
+  }
+  if (!opened.ok()) return AtStart(opened.status());
+  return std::unique_ptr<store::Store>(std::move(opened).value());
+}
+
+// How often a controller has started on this store, this time included.
+Result<uint32_t> CountStart(store::Store* store) {
+  FL_ASSIGN_OR_RETURN(const auto records, store->List(kStartsKey));
+  uint32_t starts = 0;
+  if (!records.empty()) {
+    const std::string& value = records.front().value;
+    if (std::from_chars(value.data(), value.data() + value.size(), starts).ec != std::errc()) {
+      return Status(StatusCode::kDataLoss, fmt::format("store: record {} is not a number", kStartsKey));
+    }
+  }
+  ++starts;
+  const store::Change change = {kStartsKey, std::to_string(starts)};
+  FL_RETURN_IF_ERROR(AtStart(store->Apply({&change, 1})));
+  return starts;
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> LoadRecords(const store::Store& store) {
+  FL_ASSIGN_OR_RETURN(const auto records, store.List(""));
+  std::vector<std::pair<std::string, std::string>> pairs;
+  pairs.reserve(records.size());
+  for (const store::Record& record : records) pairs.emplace_back(record.key, record.value);
+  return pairs;
+}
+
+// The last events, for readers.
+class EventList {
+ public:
+  void Add(SimTime time, const controller::Noted& note) {
+    const std::lock_guard lock(mutex_);
+    events_.push_back({.number = ++num_events_, .time = time, .note = note});
+    if (events_.size() > kEventsMax) events_.pop_front();
+  }
+  Json ToJson() const {
+    const std::lock_guard lock(mutex_);
+    return EventsJson(events_);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  uint64_t num_events_ = 0;
+  std::deque<TrafficEvent> events_;
+};
+
+}  // namespace
+
+// In the order in which they need one another; taken down from the end.
+class ControllerDaemon::Parts {
+ public:
+  Parts(const ControllerDaemonOptions& options, topology::Fabric fabric)
+      : options_(options), fabric_(std::move(fabric)), certificate_(options.server.tls) {}
+  ~Parts();
+
+  Status Begin();
+  std::vector<std::string> addresses() const { return server_->addresses(); }
+  std::string http_address() const { return gateway_ == nullptr ? "" : gateway_->address(); }
+  void LogChanges();
+  void WaitUntilAlive() {
+    loop_->Ask([] {});
+    diagnosis_->Ask([](const controller::JobWatch&) { return 0; });
+  }
+
+ private:
+  std::vector<std::string> HostNames() const;
+  Status BuildCore();
+  Status BuildEngine();
+  Status BuildActions();
+  Status BuildDiagnosis();
+  void Watch(controller::ProcessesLooked&& look);
+  Status BuildGateway();
+  GatewaySource MakeSource();
+  void Note(SimTime time, const controller::Noted& note);
+  std::string Metrics();
+  void LookAtCertificate();
+  Status ReportLink(const std::string& name, double health, bool both_directions, const std::string& who);
+  // What `look` makes of the core, between two batches.
+  template <class Look>
+  auto Ask(const Look& look) {
+    std::optional<decltype(look(*core_))> answer;
+    loop_->Ask([&] { answer = look(*core_); });
+    return *std::move(answer);
+  }
+
+  const ControllerDaemonOptions options_;
+  const topology::Fabric fabric_;
+  topology::AddressBook addresses_;
+  std::unique_ptr<store::Store> store_;
+  std::optional<traffic::c4p::C4pMaster> paths_;
+  std::unique_ptr<traffic::TrafficPolicy> policy_;
+  std::optional<controller::TrafficController> core_;
+  EventList events_;
+  std::mutex audit_mutex_;
+  std::optional<AuditLog> audit_;
+  std::unique_ptr<ControllerServer> server_;
+  std::unique_ptr<ControllerLoop> loop_;
+  std::unique_ptr<SchedulerEngine> engine_;  // none: null
+  std::unique_ptr<LiveActions> actions_;
+  // It and the loop use each other: the one that starts first or ends last finds nothing here.
+  std::mutex diagnosis_mutex_;
+  std::unique_ptr<DiagnosisLoop> diagnosis_;
+  std::mutex certificate_mutex_;
+  CertificateWatch certificate_;
+  std::unique_ptr<HttpGateway> gateway_;
+  Status logged_store_status_;
+};
+
+Status ControllerDaemon::Parts::BuildCore() {
+  FL_ASSIGN_OR_RETURN(addresses_, LoadAddresses(options_.addresses_file, fabric_));
+  FL_RETURN_IF_ERROR(options_.core.Validate());
+  FL_ASSIGN_OR_RETURN(const traffic::LivePolicy live, traffic::FindLivePolicy(options_.policy));
+  policy_ = traffic::CreateLevelPolicy(live);
+  FL_ASSIGN_OR_RETURN(auto store, OpenStore(options_));
+  store_ = std::make_unique<store::LockedStore>(std::move(store));
+  FL_ASSIGN_OR_RETURN(const uint32_t starts, CountStart(store_.get()));
+  traffic::c4p::C4pOptions paths = options_.paths;
+  paths.lease_ttl = options_.core.lease_ttl;
+  paths.epoch_base = uint64_t{starts} << 32;
+  paths.chooses_paths = live.chooses_paths;
+  FL_RETURN_IF_ERROR(paths.Validate());
+  paths_.emplace(fabric_, paths);
+  controller::TrafficControllerOptions core = options_.core;
+  core.sets_levels = live.sets_levels;
+  core_.emplace(fabric_, addresses_, *paths_, *policy_, core);
+  FL_ASSIGN_OR_RETURN(const auto records, LoadRecords(*store_));
+  return core_->Restore(records);
+}
+
+Status ControllerDaemon::Parts::Begin() {
+  FL_RETURN_IF_ERROR(BuildCore());
+  if (!options_.audit_file.empty()) {
+    FL_ASSIGN_OR_RETURN(audit_, AuditLog::Open(options_.audit_file));
+  }
+  FL_ASSIGN_OR_RETURN(server_, ControllerServer::Start(options_.server));
+  loop_ = std::make_unique<ControllerLoop>(
+      ControllerLoopOptions{},
+      [this](SimTime clock, std::span<const controller::TrafficInput> inputs) { return core_->Handle(clock, inputs); },
+      [this](SimTime clock, const controller::Noted& note) { Note(clock, note); }, *store_, *server_,
+      [this](controller::ProcessesLooked&& look) { Watch(std::move(look)); });
+  FL_RETURN_IF_ERROR(BuildDiagnosis());
+  return options_.http.empty() ? OkStatus() : BuildGateway();
+}
+
+std::vector<std::string> ControllerDaemon::Parts::HostNames() const {
+  std::vector<std::string> names;
+  for (uint32_t host = 0; host < fabric_.num_hosts(); ++host) names.emplace_back(fabric_.HostName(HostId(host)));
+  return names;
+}
+
+Status ControllerDaemon::Parts::BuildEngine() {
+  if (!options_.start_engine) return OkStatus();
+  SchedulerSurroundings surroundings;
+  surroundings.store = store_.get();
+  surroundings.fabric = &fabric_;
+  surroundings.acts = options_.actions.steering.steering.mode == controller::SteeringMode::kAct;
+  surroundings.note = [this](SimTime time, const controller::Noted& note) { Note(time, note); };
+  surroundings.iteration_times = [this] {
+    std::map<std::string, Seconds> times;
+    for (const controller::JobOnFabric& job : Ask([](const auto& core) { return core.Jobs(); })) {
+      if (job.iteration_time.has_value()) times[job.name] = *job.iteration_time;
+    }
+    return times;
+  };
+  surroundings.excuse = [this](const auto& is_meant, SimDuration length) {
+    const std::lock_guard lock(diagnosis_mutex_);
+    if (diagnosis_ == nullptr) return;
+    for (const controller::WatchedJob& job : diagnosis_->Ask([](const auto& watch) { return watch.Jobs(); })) {
+      const auto identity = model::ParseJobKey(job.name);
+      if (identity.has_value() && is_meant(*identity)) diagnosis_->Excuse(job.id, SteadyUnixTime() + length);
+    }
+  };
+  FL_ASSIGN_OR_RETURN(engine_, options_.start_engine(std::move(surroundings)));
+  return OkStatus();
+}
+
+Status ControllerDaemon::Parts::BuildActions() {
+  std::vector<std::string> host_names = HostNames();
+  SteeringSurroundings surroundings;
+  surroundings.store = store_.get();
+  surroundings.job_name = [this](JobId job) {
+    const std::lock_guard lock(diagnosis_mutex_);
+    if (diagnosis_ == nullptr) return std::string();
+    return diagnosis_->Ask([&](const controller::JobWatch& watch) { return watch.JobName(job); });
+  };
+  surroundings.excuse = [this](JobId job, SimTime until) {
+    const std::lock_guard lock(diagnosis_mutex_);
+    if (diagnosis_ != nullptr) diagnosis_->Excuse(job, until);
+  };
+  if (audit_) {
+    surroundings.audit = [this](const Json& line) {
+      const std::lock_guard lock(audit_mutex_);
+      return audit_->Write(line);
+    };
+  }
+  surroundings.note = [this](SimTime time, const controller::Noted& note) { Note(time, note); };
+  if (engine_ != nullptr) {
+    surroundings.make_backend = [this](controller::SteeringNames names) {
+      return engine_->MakeBackend(std::move(names));
+    };
+  }
+  FL_ASSIGN_OR_RETURN(
+      actions_, LiveActions::Start(SteadyUnixTime(), options_.actions, std::move(host_names), std::move(surroundings)));
+  return OkStatus();
+}
+
+Status ControllerDaemon::Parts::BuildDiagnosis() {
+  FL_RETURN_IF_ERROR(options_.c4d.Validate());
+  FL_RETURN_IF_ERROR(BuildEngine());
+  FL_RETURN_IF_ERROR(BuildActions());
+  DiagnosisLoop::Outputs outputs;
+  outputs.judge = [this](HostId host, const controller::HostJudged& judged) {
+    loop_->Put(controller::JudgementChanged{host, judged});
+  };
+  outputs.listener = [this](SimTime clock, const controller::Noted& note) { Note(clock, note); };
+  outputs.steer = [this](SimTime clock, std::span<const controller::SteeringEvent> events) {
+    actions_->Handle(clock, events);
+  };
+  DiagnosisLoopOptions loop = options_.diagnosis;
+  if (!options_.job_owners_file.empty()) {
+    FL_ASSIGN_OR_RETURN(const controller::JobOwnerMap map, LoadJobOwnerMap(options_.job_owners_file));
+    loop.watch.may_act_on = [map](const model::JobIdentity& job) { return map.MayActOn(job); };
+  }
+  if (engine_ != nullptr) {
+    loop.watch.may_act_on = [this, by_map = loop.watch.may_act_on](const model::JobIdentity& job) {
+      return (!by_map || by_map(job)) && engine_->MayActOn(job);
+    };
+  }
+  auto make_diagnosis = diagnosis::c4d::DiagnoseByC4d(options_.c4d, topology::NamePlaces(fabric_));
+  if (!options_.recordings.folder.empty()) {
+    FL_ASSIGN_OR_RETURN(make_diagnosis, RecordTelemetry(options_.recordings, std::move(make_diagnosis)));
+  }
+  auto diagnosis = std::make_unique<DiagnosisLoop>(loop, fabric_, std::move(make_diagnosis), std::move(outputs),
+                                                   [this](controller::JobWatch& watch) { actions_->Prepare(watch); });
+  const std::lock_guard lock(diagnosis_mutex_);
+  diagnosis_ = std::move(diagnosis);
+  return OkStatus();
+}
+
+void ControllerDaemon::Parts::Watch(controller::ProcessesLooked&& look) {
+  const std::lock_guard lock(diagnosis_mutex_);
+  if (diagnosis_ != nullptr) diagnosis_->Put(std::move(look));
+}
+
+ControllerDaemon::Parts::~Parts() {
+  gateway_.reset();
+  std::unique_ptr<DiagnosisLoop> diagnosis;
+  {
+    const std::lock_guard lock(diagnosis_mutex_);
+    diagnosis = std::move(diagnosis_);
+  }
+}
+
+Status ControllerDaemon::Parts::BuildGateway() {
+  FL_ASSIGN_OR_RETURN(const Endpoint endpoint, ParseEndpoint(options_.http));
+  FL_ASSIGN_OR_RETURN(const HttpRoles roles, HttpRoles::Load(options_.http_roles, endpoint.is_local()));
+  FL_ASSIGN_OR_RETURN(gateway_, HttpGateway::Start(endpoint, roles, MakeSource()));
+  return OkStatus();
+}
+
+GatewaySource ControllerDaemon::Parts::MakeSource() {
+  GatewaySource source;
+  source.health = [this] {
+    FL_RETURN_IF_ERROR(loop_->store_status());
+    Status steering = actions_->steering().status();
+    return steering.ok() ? server_->status() : steering;
+  };
+  source.routes = actions_->Routes();
+  if (engine_ != nullptr) std::ranges::move(engine_->Routes(), std::back_inserter(source.routes));
+  source.hosts = [this] { return HostsJson(Ask([](const auto& core) { return core.Hosts(); })); };
+  source.jobs = [this] { return JobsJson(Ask([](const auto& core) { return core.Jobs(); }), fabric_); };
+  source.links = [this] { return LinksJson(Ask([](const auto& core) { return core.Links(); }), fabric_); };
+  source.connections = [this](const std::string& job, size_t limit) {
+    return ConnectionsJson(Ask([](const auto& core) { return core.QueuePairs(); }), fabric_, job, limit);
+  };
+  source.findings = [this] {
+    return FindingsJson(diagnosis_->Ask([](const auto& watch) { return watch.Findings(); }), fabric_);
+  };
+  source.events = [this] { return events_.ToJson(); };
+  source.metrics = [this] { return Metrics(); };
+  source.report_link = [this](const std::string& link, double health, bool both_directions, const std::string& who) {
+    return ReportLink(link, health, both_directions, who);
+  };
+  return source;
+}
+
+void ControllerDaemon::Parts::Note(SimTime time, const controller::Noted& note) {
+  events_.Add(time, note);
+  const auto level = note.severity == controller::Noted::Severity::kWarning ? spdlog::level::warn : spdlog::level::info;
+  spdlog::log(level, "{}: {}", note.subject, note.text);
+}
+
+std::string ControllerDaemon::Parts::Metrics() {
+  ControllerSnapshot snapshot;
+  loop_->Ask([&] {
+    snapshot.hosts = core_->Hosts();
+    snapshot.jobs = core_->Jobs();
+    snapshot.links = core_->Links();
+    snapshot.paths = paths_->counters();
+  });
+  diagnosis_->Ask([&](const controller::JobWatch& watch) {
+    snapshot.watched_jobs = watch.Jobs();
+    snapshot.findings = watch.Findings();
+    snapshot.watch = watch.counters();
+    return 0;
+  });
+  snapshot.diagnosis = diagnosis_->counters();
+  snapshot.steering = actions_->steering().numbers();
+  snapshot.health_events = actions_->health_events();
+  if (engine_ != nullptr) snapshot.scheduler = engine_->numbers();
+  snapshot.version = options_.core.version;
+  snapshot.streams = server_->counters();
+  snapshot.loop = loop_->counters();
+  {
+    const std::lock_guard lock(certificate_mutex_);
+    snapshot.certificate_expires_s = certificate_.expires_s();
+  }
+  snapshot.is_store_ok = loop_->store_status().ok();
+  return WriteMetrics(snapshot, fabric_);
+}
+
+Status ControllerDaemon::Parts::ReportLink(const std::string& name, double health, bool both_directions,
+                                           const std::string& who) {
+  const LinkId link = fabric_.FindLink(name);
+  if (!link.valid() || !topology::IsNetwork(fabric_.tier(link))) {
+    return NotFound(fmt::format("no link '{}' in the network; names are those of /v1/links", name));
+  }
+  spdlog::info("operator at {} set the health of {} to {}{}", who, fabric_.LinkName(link), health,
+               both_directions ? ", both directions" : "");
+  if (audit_) {
+    const std::lock_guard lock(audit_mutex_);
+    FL_RETURN_IF_ERROR(audit_->Write(Json{{"at_s", std::time(nullptr)},
+                                          {"kind", "operator"},
+                                          {"who", who},
+                                          {"action", "report link"},
+                                          {"link", fabric_.LinkName(link)},
+                                          {"health", health},
+                                          {"both_directions", both_directions}}));
+  }
+  const std::string source = "operator at " + who;
+  loop_->Put(controller::LinkHealthReported{.link = link, .health = health, .source = source});
+  if (both_directions) {
+    loop_->Put(controller::LinkHealthReported{.link = fabric_.reverse(link), .health = health, .source = source});
+  }
+  return OkStatus();
+}
+
+void ControllerDaemon::Parts::LogChanges() {
+  LookAtCertificate();
+  const Status status = loop_->store_status();
+  if (status == logged_store_status_) return;
+  if (status.ok()) {
+    spdlog::warn("the store can be written again; agents are answered");
+  } else {
+    spdlog::error("the store can't be written, so no agent is answered until it can: {}", status.message());
+  }
+  logged_store_status_ = status;
+}
+
+// A warning is an event, for the page and whoever reads its events.
+void ControllerDaemon::Parts::LookAtCertificate() {
+  const std::lock_guard lock(certificate_mutex_);
+  const std::optional<std::string> warning = certificate_.Look(std::time(nullptr));
+  if (!warning.has_value()) return;
+  Note(SteadyUnixTime(),
+       {.severity = controller::Noted::Severity::kWarning, .subject = "certificate", .text = *warning});
+}
+
+ControllerDaemon::ControllerDaemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+ControllerDaemon::~ControllerDaemon() = default;
+
+Result<std::unique_ptr<ControllerDaemon>> ControllerDaemon::Start(const ControllerDaemonOptions& options) {
+  FL_ASSIGN_OR_RETURN(topology::Fabric fabric, topology::LoadFabricFile(options.fabric_file));
+  auto parts = std::make_unique<Parts>(options, std::move(fabric));
+  FL_RETURN_IF_ERROR(parts->Begin());
+  return std::unique_ptr<ControllerDaemon>(new ControllerDaemon(std::move(parts)));
+}
+
+std::vector<std::string> ControllerDaemon::addresses() const { return parts_->addresses(); }
+
+std::string ControllerDaemon::http_address() const { return parts_->http_address(); }
+
+void ControllerDaemon::LogChanges() { parts_->LogChanges(); }
+void ControllerDaemon::WaitUntilAlive() { parts_->WaitUntilAlive(); }
+
+}  // namespace fairlead::service

@@ -1,0 +1,20 @@
+// Findings about running jobs, as the JSON that the HTTP gateway gives out.
+//
+// Keys are never renamed; docs/internals/modules/service.md lists them.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "controller/job_watch.h"
+#include "service/controller/traffic_json.h"
+#include "topology/fabric.h"
+
+namespace fairlead::service {
+
+// "rank 3 on h3", "NIC send side h3/nic0 on h3", with the names of the fabric.
+std::string CulpritText(const model::Culprit& culprit, const topology::Fabric& fabric);
+
+Json FindingsJson(std::span<const controller::WatchedFinding> findings, const topology::Fabric& fabric);
+
+}  // namespace fairlead::service
