@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -23,10 +22,6 @@ using controller::SteeringEvent;
 using controller::SteeringMode;
 using report::Json;
 
-constexpr std::string_view kPrefix = "steering/";
-constexpr std::string_view kStatePrefix = "steering/state/";
-constexpr std::string_view kNamePrefix = "steering/name/";
-constexpr char kLastFindingKey[] = "steering/last_finding";
 constexpr char kReportedKey[] = "steering/told";
 constexpr SimDuration kDay(86'400'000'000'000);
 // What time alone changes of the view (pauses, the last day) is seen then.
@@ -36,15 +31,6 @@ constexpr double kPauseMax = 366.0 * 86'400;
 
 Status Damaged(const std::string& key) {
   return {StatusCode::kDataLoss, fmt::format("store: record {} can't be read", key)};
-}
-
-template <class IdType>
-bool ParseId(std::string_view text, IdType* id) {
-  uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return false;
-  *id = IdType(number);
-  return true;
 }
 
 std::string Text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
@@ -60,6 +46,12 @@ std::vector<store::Change> Difference(const std::map<std::string, std::string>& 
     if (!to.contains(key)) changes.push_back({key, std::nullopt});
   }
   return changes;
+}
+
+Result<HostId> FindHost(std::span<const std::string> host_names, const std::string& name) {
+  const auto found = std::ranges::find(host_names, name);
+  if (found == host_names.end()) return NotFound(fmt::format("no host '{}' in the fabric", name));
+  return HostId(static_cast<size_t>(found - host_names.begin()));
 }
 
 }  // namespace
@@ -88,40 +80,12 @@ Status LiveSteeringOptions::Validate(bool has_scheduler) const {
   return OkStatus();
 }
 
-std::vector<SteeringEvent> LiveSteering::Gate::TakeOutcomes(SimTime now) {
-  std::vector<SteeringEvent> outcomes = owner_->backend_->TakeOutcomes(now);
-  if (!outcomes.empty()) owner_->has_outcomes_ = true;
-  return outcomes;
-}
-
-LiveSteering::LiveSteering(SimTime now, const LiveSteeringOptions& options, std::vector<std::string> host_names,
-                           SteeringSurroundings surroundings)
+LiveSteering::LiveSteering(SimTime now, const LiveSteeringOptions& options, SteeringSurroundings surroundings)
     : options_(options),
-      host_names_(std::move(host_names)),
-      started_(now),
       store_(surroundings.store),
       surroundings_(std::move(surroundings)),
-      steering_(options.steering, static_cast<uint32_t>(host_names_.size())),
       backend_(std::move(surroundings_.backend)),
-      gate_(this),
-      dispatcher_(&steering_, &gate_, [this](const AuditEntry& entry) { entries_.push_back(entry); }),
-      now_(now) {
-  names_.host = [this](HostId host) {
-    return host.index() < host_names_.size() ? host_names_[host.index()] : std::string();
-  };
-  names_.job = [this](JobId job) {
-    const auto found = job_names_.find(job);
-    return found == job_names_.end() ? std::string() : found->second;
-  };
-  if (backend_ == nullptr && surroundings_.make_backend) backend_ = surroundings_.make_backend(names_);
-  if (backend_ != nullptr) return;
-  if (options_.hook.command.empty()) {
-    backend_ = std::make_unique<controller::DryRun>();
-  } else {
-    backend_ = std::make_unique<HookWorkers>(
-        options_.hook, [this](const SteeringAction& action) { return HookInput(action, names_); });
-  }
-}
+      now_(now) {}
 
 LiveSteering::~LiveSteering() = default;
 
@@ -131,71 +95,63 @@ Result<std::unique_ptr<LiveSteering>> LiveSteering::Start(SimTime now, const Liv
   if (surroundings.backend == nullptr) {
     FL_RETURN_IF_ERROR(options.Validate(static_cast<bool>(surroundings.make_backend)));
   }
-  std::unique_ptr<LiveSteering> steering(
-      new LiveSteering(now, options, std::move(host_names), std::move(surroundings)));
-  for (const std::string& name : options.spares) {
-    FL_ASSIGN_OR_RETURN(const HostId host, steering->FindHost(name));
-    steering->spares_.insert(host);
-  }
-  FL_RETURN_IF_ERROR(steering->Restore(now));
+  std::unique_ptr<LiveSteering> steering(new LiveSteering(now, options, std::move(surroundings)));
+  FL_RETURN_IF_ERROR(steering->GoOn(now, std::move(host_names)));
   return steering;
 }
 
-Status LiveSteering::Restore(SimTime now) {
-  FL_ASSIGN_OR_RETURN(const auto records, store_->List(kPrefix));
-  std::vector<std::pair<std::string, std::string>> state;
-  for (const auto& [key, value] : records) {
-    kept_[key] = value;
-    const std::string_view view = key;
-    if (view.starts_with(kStatePrefix)) {
-      state.emplace_back(view.substr(kStatePrefix.size()), value);
-    } else if (view.starts_with(kNamePrefix)) {
-      JobId job;
-      if (!ParseId(view.substr(kNamePrefix.size()), &job)) return Damaged(key);
-      job_names_[job] = value;
-    } else if (view == kLastFindingKey) {
-      if (!ParseId(value, &last_finding_)) return Damaged(key);
-    } else if (view == kReportedKey) {
-      const Json lines = Json::parse(value, nullptr, false);
-      if (!lines.is_array()) return Damaged(key);
-      batch_.lines.assign(lines.begin(), lines.end());
-    }
+Status LiveSteering::GoOn(SimTime now, std::vector<std::string> host_names) {
+  controller::KeptSteeringOptions options = {
+      .steering = options_.steering, .spares = {}, .unseen_for = options_.unseen_for};
+  for (const std::string& name : options_.spares) {
+    FL_ASSIGN_OR_RETURN(const HostId host, FindHost(host_names, name));
+    options.spares.insert(host);
   }
-  FL_ASSIGN_OR_RETURN(const auto forgotten, steering_.Restore(state, host_names_));
-  for (const std::string& what : forgotten) Note(now, {Noted::Severity::kWarning, "steering", what});
-  for (const JobId job : steering_.Jobs()) unseen_.insert(job);
-  unexcused_ = unseen_;
-  BeginAgain(now);
+  kept_ = std::make_unique<controller::KeptSteering>(
+      now, options, std::move(host_names),
+      controller::KeptSteering::Surroundings{.take_outcomes = [this](SimTime at) { return backend_->TakeOutcomes(at); },
+                                             .entry = [this](const AuditEntry& entry) { AddEntry(entry); },
+                                             .job_name = surroundings_.job_name});
+  if (backend_ == nullptr && surroundings_.make_backend) backend_ = surroundings_.make_backend(names());
+  if (backend_ == nullptr && options_.hook.command.empty()) backend_ = std::make_unique<controller::DryRun>();
+  if (backend_ == nullptr) {
+    backend_ = std::make_unique<HookWorkers>(
+        options_.hook, [this](const SteeringAction& action) { return HookInput(action, names()); });
+  }
+  FL_ASSIGN_OR_RETURN(const auto records, store_->List(controller::KeptSteering::kPrefix));
+  for (const auto& [key, value] : records) stored_[key] = value;
+  if (const auto lines = stored_.find(kReportedKey); lines != stored_.end()) {
+    const Json parsed = Json::parse(lines->second, nullptr, false);
+    if (!parsed.is_array()) return Damaged(kReportedKey);
+    batch_.lines.assign(parsed.begin(), parsed.end());
+  }
+  FL_ASSIGN_OR_RETURN(controller::KeptSteering::Start start, kept_->Restore(now, stored_));
+  for (const std::string& what : start.forgotten) Note(now, {Noted::Severity::kWarning, "steering", what});
+  BeginAgain(now, std::move(start));
   UpdateView();
   return OkStatus();
 }
 
-void LiveSteering::BeginAgain(SimTime now) {
-  const std::vector<SteeringAction> open = steering_.Resume(now);
+void LiveSteering::BeginAgain(SimTime now, controller::KeptSteering::Start start) {
   Json line = {{"at_s", now.seconds().value()},
                {"kind", "start"},
                {"mode", controller::Name(options_.steering.mode)},
                {"isolated", Json::array()},
                {"begins_again", Json::array()}};
-  for (const HostId host : steering_.isolated()) line["isolated"].push_back(names_.Of(host));
-  if (options_.steering.mode == SteeringMode::kAct) {
-    batch_.begun = open;
-    for (const SteeringAction& action : open) {
-      line["begins_again"].push_back(action.number);
-      descriptions_[action.number] = controller::Describe(action.step, names_);
-    }
+  for (const HostId host : steering().isolated()) line["isolated"].push_back(names().Of(host));
+  for (const SteeringAction& action : start.begun) {
+    line["begins_again"].push_back(action.number);
+    descriptions_[action.number] = controller::Describe(action.step, names());
   }
+  batch_.begun = std::move(start.begun);
   batch_.lines.push_back(std::move(line));
   batch_.is_made = true;
-  if (options_.steering.mode == SteeringMode::kAct) return;
-  const std::string why =
-      fmt::format("the controller was started again in mode {}", controller::Name(options_.steering.mode));
-  for (SteeringAction& action : steering_.Abandon(now, why)) AddEntry({now, std::move(action)});
+  for (SteeringAction& action : start.given_up) AddEntry({now, std::move(action)});
 }
 
 void LiveSteering::AddEntry(AuditEntry entry) {
   if (const auto* action = std::get_if<SteeringAction>(&entry.what)) {
-    descriptions_[action->number] = controller::Describe(action->step, names_);
+    descriptions_[action->number] = controller::Describe(action->step, names());
   }
   batch_.lines.push_back(LineOf(entry));
   batch_.news.push_back(std::move(entry));
@@ -204,9 +160,9 @@ void LiveSteering::AddEntry(AuditEntry entry) {
 Json LiveSteering::LineOf(const AuditEntry& entry) const {
   Json line = service::ToJson(entry);
   if (const auto* action = std::get_if<SteeringAction>(&entry.what)) {
-    AddNames(*action, names_, &line);
+    AddNames(*action, names(), &line);
   } else if (line.contains("host")) {
-    line["host_name"] = report::NameOrNull(names_.host(HostId(line["host"].get<uint32_t>())));
+    line["host_name"] = report::NameOrNull(names().host(HostId(line["host"].get<uint32_t>())));
   }
   return line;
 }
@@ -215,14 +171,10 @@ void LiveSteering::Handle(SimTime now, std::span<const SteeringEvent> events) {
   {
     const std::lock_guard lock(mutex_);
     now_ = now;
-    waiting_.insert(waiting_.end(), orders_.begin(), orders_.end());
-    orders_.clear();
+    for (SteeringEvent& order : std::exchange(orders_, {})) kept_->Take(std::move(order));
     num_waiting_orders_ = num_orders_given_;
   }
-  for (SteeringEvent event : events) {
-    Learn(&event);
-    waiting_.push_back(std::move(event));
-  }
+  for (const SteeringEvent& event : events) kept_->Take(event);
   if (!batch_.is_made || CarryOut(now)) {
     MakeBatch(now);
     if (batch_.is_made ? CarryOut(now) : now >= next_view_) UpdateView();
@@ -230,66 +182,12 @@ void LiveSteering::Handle(SimTime now, std::span<const SteeringEvent> events) {
   RenewExcuses(now);
 }
 
-void LiveSteering::Learn(SteeringEvent* event) {
-  if (auto* running = std::get_if<controller::JobRunning>(event)) {
-    std::string name = surroundings_.job_name ? surroundings_.job_name(running->job) : "";
-    if (!name.empty()) job_names_[running->job] = std::move(name);
-    // A diagnosis that has begun with this process sees every job for the first time.
-    const bool is_known = unseen_.erase(running->job) > 0;
-    if (is_known && steering_.HostsOf(running->job) == running->hosts) running->is_new_run = false;
-  }
-  if (const auto* gone = std::get_if<controller::JobGone>(event)) unseen_.erase(gone->job);
-  if (const auto* reported = std::get_if<controller::FindingReported>(event)) {
-    if (!last_finding_.valid() || reported->finding.id > last_finding_) last_finding_ = reported->finding.id;
-  }
-}
-
 void LiveSteering::MakeBatch(SimTime now) {
-  // Spares first: what was found at the same time may need them.
-  std::vector<SteeringEvent> events = OwnEvents(now);
-  events.insert(events.end(), waiting_.begin(), waiting_.end());
-  waiting_.clear();
-  const bool was_due = steering_.NextDue() <= now;
-  has_outcomes_ = false;
   batch_ = {};
   batch_.num_orders = num_waiting_orders_;
-  dispatcher_.Handle(now, events);
-  for (AuditEntry& entry : std::exchange(entries_, {})) AddEntry(std::move(entry));
-  ForgetJobs(now);
-  batch_.is_made = !events.empty() || !batch_.lines.empty() || has_outcomes_ || was_due;
-}
-
-std::vector<SteeringEvent> LiveSteering::OwnEvents(SimTime now) {
-  std::vector<SteeringEvent> events;
-  for (const HostId spare : spares_) {
-    if (steering_.ConditionOf(spare) == HostCondition::kUnknown) events.emplace_back(controller::SpareOffered{spare});
-  }
-  if (now < started_ + options_.unseen_for) return events;
-  std::erase_if(unseen_, [&](JobId job) {
-    if (steering_.IsBusy(job)) return false;
-    events.emplace_back(controller::JobGone{job});
-    return true;
-  });
-  return events;
-}
-
-void LiveSteering::ForgetJobs(SimTime now) {
-  std::erase_if(job_names_, [&](const auto& entry) {
-    const JobId job = entry.first;
-    const auto& open = steering_.attempts().open();
-    return !steering_.ConditionOf(job) && steering_.NumIsolatedSince(now - kDay, job) == 0 &&
-           std::none_of(open.begin(), open.end(), [&](const auto& one) { return one.second.action.job == job; });
-  });
-}
-
-LiveSteering::Records LiveSteering::RecordsNow() const {
-  Records records;
-  for (auto& [key, value] : steering_.Records(host_names_)) {
-    records[fmt::format("{}{}", kStatePrefix, key)] = std::move(value);
-  }
-  for (const auto& [job, name] : job_names_) records[fmt::format("{}{}", kNamePrefix, job.value())] = name;
-  if (last_finding_.valid()) records[kLastFindingKey] = std::to_string(last_finding_.value());
-  return records;
+  controller::KeptSteering::Batch made = kept_->MakeBatch(now);
+  batch_.is_made = made.is_made;
+  batch_.begun = std::move(made.begun);
 }
 
 bool LiveSteering::CarryOut(SimTime now) {
@@ -304,7 +202,7 @@ bool LiveSteering::CarryOut(SimTime now) {
   }
   // Left where it is, the lines are written once more after a death.
   const store::Change forget = {kReportedKey, std::nullopt};
-  if (kept_.contains(kReportedKey) && store_->Apply({&forget, 1}).ok()) kept_.erase(kReportedKey);
+  if (stored_.contains(kReportedKey) && store_->Apply({&forget, 1}).ok()) stored_.erase(kReportedKey);
   const uint64_t num_orders = batch_.num_orders;
   batch_ = {};
   {
@@ -328,11 +226,11 @@ void LiveSteering::SetStatus(SimTime now, const Status& status) {
 }
 
 Status LiveSteering::Keep() {
-  Records records = RecordsNow();
+  Records records = kept_->ToRecords();
   if (!batch_.lines.empty() && surroundings_.audit) records[kReportedKey] = Text(batch_.lines);
-  const std::vector<store::Change> changes = Difference(kept_, records);
+  const std::vector<store::Change> changes = Difference(stored_, records);
   if (!changes.empty()) FL_RETURN_IF_ERROR(store_->Apply(changes));
-  kept_ = std::move(records);
+  stored_ = std::move(records);
   batch_.is_kept = true;
   return OkStatus();
 }
@@ -356,12 +254,12 @@ void LiveSteering::TellPeople(SimTime now, const AuditEntry& entry) {
   if (const auto* action = std::get_if<SteeringAction>(&entry.what)) {
     if (const auto* excuse = std::get_if<controller::ExcuseJob>(&action->step)) {
       if (surroundings_.excuse) surroundings_.excuse(excuse->job, excuse->until);
-      unexcused_.erase(excuse->job);
+      kept_->NoteExcused(excuse->job);
       return;
     }
     const bool is_urgent = std::holds_alternative<controller::AskOperator>(action->step) ||
                            std::holds_alternative<controller::IsolateHost>(action->step);
-    const std::string subject = action->job.valid() ? "job " + names_.Of(action->job) : std::string("steering");
+    const std::string subject = action->job.valid() ? "job " + names().Of(action->job) : std::string("steering");
     return Note(now, {is_urgent ? Severity::kWarning : Severity::kInfo, subject,
                       descriptions_[action->number] + ": " + action->reason});
   }
@@ -375,54 +273,47 @@ void LiveSteering::TellPeople(SimTime now, const AuditEntry& entry) {
                fmt::format("{} {}{}", what, done->succeeded ? "is done" : "failed", message)});
   }
   if (const auto* tested = std::get_if<controller::HostTested>(&event)) {
-    Note(now, {tested->is_healthy ? Severity::kInfo : Severity::kWarning, "host " + names_.Of(tested->host),
+    Note(now, {tested->is_healthy ? Severity::kInfo : Severity::kWarning, "host " + names().Of(tested->host),
                tested->is_healthy ? "passed its tests" : "failed its tests, and stays isolated"});
   }
 }
 
 void LiveSteering::RenewExcuses(SimTime now) {
-  // A diagnosis that has begun with this process learns of jobs one after the other.
-  if (!surroundings_.excuse || now >= started_ + options_.unseen_for) return;
-  for (const JobId job : unexcused_) {
-    if (steering_.IsStopped(job)) {
-      surroundings_.excuse(job, SimTime::Never());
-    } else if (steering_.PausedUntil(job) > now) {
-      surroundings_.excuse(job, steering_.PausedUntil(job));
-    }
-  }
+  if (!surroundings_.excuse) return;
+  for (const auto& [job, until] : kept_->ExcusesToRenew(now)) surroundings_.excuse(job, until);
 }
 
 // ---- For people ----
 
 Json LiveSteering::HostsJson() const {
   Json hosts = Json::array();
-  for (const HostId host : steering_.MarkedHosts()) {
-    hosts.push_back({{"name", names_.Of(host)}, {"condition", controller::Name(steering_.ConditionOf(host))}});
+  for (const HostId host : steering().MarkedHosts()) {
+    hosts.push_back({{"name", names().Of(host)}, {"condition", controller::Name(steering().ConditionOf(host))}});
   }
   return hosts;
 }
 
 Json LiveSteering::JobsJson() const {
   Json jobs = Json::array();
-  for (const JobId job : steering_.Jobs()) {
+  for (const JobId job : steering().Jobs()) {
     Json hosts = Json::array();
-    for (const HostId host : steering_.HostsOf(job)) hosts.push_back(names_.Of(host));
-    const SimTime paused_until = steering_.PausedUntil(job);
-    jobs.push_back({{"name", names_.Of(job)},
-                    {"condition", controller::Name(*steering_.ConditionOf(job))},
+    for (const HostId host : steering().HostsOf(job)) hosts.push_back(names().Of(host));
+    const SimTime paused_until = steering().PausedUntil(job);
+    jobs.push_back({{"name", names().Of(job)},
+                    {"condition", controller::Name(*steering().ConditionOf(job))},
                     {"hosts", std::move(hosts)},
                     {"paused_until_s", paused_until > now_ ? Json(paused_until.seconds().value()) : Json()},
-                    {"isolated_last_day", steering_.NumIsolatedSince(now_ - kDay, job)}});
+                    {"isolated_last_day", steering().NumIsolatedSince(now_ - kDay, job)}});
   }
   return jobs;
 }
 
 Json LiveSteering::OpenActionsJson() const {
   Json actions = Json::array();
-  for (const auto& [number, open] : steering_.attempts().open()) {
+  for (const auto& [number, open] : steering().attempts().open()) {
     actions.push_back({{"action", number},
                        {"attempt", open.action.attempt},
-                       {"description", controller::Describe(open.action.step, names_)},
+                       {"description", controller::Describe(open.action.step, names())},
                        {"waits_for", open.is_sent ? "answer" : "next attempt"},
                        {"until_s", open.due.seconds().value()}});
   }
@@ -432,9 +323,9 @@ Json LiveSteering::OpenActionsJson() const {
 void LiveSteering::UpdateView() {
   next_view_ = now_ + kViewPeriod;
   // Open actions alone are described from here on.
-  std::erase_if(descriptions_, [&](const auto& entry) { return steering_.attempts().Find(entry.first) == nullptr; });
+  std::erase_if(descriptions_, [&](const auto& entry) { return steering().attempts().Find(entry.first) == nullptr; });
   Json isolated = Json::array();
-  for (const HostId host : steering_.isolated()) isolated.push_back(names_.Of(host));
+  for (const HostId host : steering().isolated()) isolated.push_back(names().Of(host));
   Json view = {{"mode", controller::Name(options_.steering.mode)},
                {"back_end", backend_->name()},
                {"isolated", std::move(isolated)},
@@ -444,14 +335,14 @@ void LiveSteering::UpdateView() {
                {"log", shown_}};
   SteeringNumbers numbers = {.hosts = {}, .jobs = {}, .begun = begun_, .is_ok = true};
   std::map<HostId, HostCondition> conditions;
-  for (const HostId host : steering_.MarkedHosts()) {
-    conditions[host] = steering_.ConditionOf(host);
+  for (const HostId host : steering().MarkedHosts()) {
+    conditions[host] = steering().ConditionOf(host);
     ++numbers.hosts[conditions[host]];
   }
   std::map<std::string, JobId> jobs;
-  for (const JobId job : steering_.Jobs()) {
-    jobs[names_.Of(job)] = job;
-    ++numbers.jobs[*steering_.ConditionOf(job)];
+  for (const JobId job : steering().Jobs()) {
+    jobs[names().Of(job)] = job;
+    ++numbers.jobs[*steering().ConditionOf(job)];
   }
   const std::lock_guard lock(mutex_);
   view_ = std::move(view);
@@ -481,12 +372,6 @@ Status LiveSteering::status() const {
 
 // ---- Orders of operators ----
 
-Result<HostId> LiveSteering::FindHost(const std::string& name) const {
-  const auto found = std::find(host_names_.begin(), host_names_.end(), name);
-  if (found == host_names_.end()) return NotFound(fmt::format("no host '{}' in the fabric", name));
-  return HostId(static_cast<size_t>(found - host_names_.begin()));
-}
-
 HostCondition LiveSteering::ShownCondition(HostId host) const {
   const std::lock_guard lock(mutex_);
   const auto found = conditions_.find(host);
@@ -494,7 +379,7 @@ HostCondition LiveSteering::ShownCondition(HostId host) const {
 }
 
 Result<Json> LiveSteering::UndoIsolation(const std::string& host, const std::string& who) {
-  FL_ASSIGN_OR_RETURN(const HostId id, FindHost(host));
+  FL_ASSIGN_OR_RETURN(const HostId id, FindHost(kept_->host_names(), host));
   const HostCondition condition = ShownCondition(id);
   if (condition == HostCondition::kIsolating) {
     return Unavailable(fmt::format("host {} is being isolated: take it back when that is done", host));
@@ -504,7 +389,7 @@ Result<Json> LiveSteering::UndoIsolation(const std::string& host, const std::str
 }
 
 Result<Json> LiveSteering::OfferSpare(const std::string& host, const std::string& who) {
-  FL_ASSIGN_OR_RETURN(const HostId id, FindHost(host));
+  FL_ASSIGN_OR_RETURN(const HostId id, FindHost(kept_->host_names(), host));
   const HostCondition condition = ShownCondition(id);
   if (condition == HostCondition::kIsolating || condition == HostCondition::kIsolated) {
     return InvalidArgument(fmt::format("host {} is isolated: take that back first", host));

@@ -4,21 +4,14 @@
 //     operators --> orders --------^                                                            |
 //                                  ^------------------------ outcomes --------------------------+
 //
-// Problem     a controller that is killed between an isolation and the restart of its job leaves a stopped job, and an
-//             unrecorded isolated host; one that starts again from findings alone isolates a second one.
-// Method      each call makes a batch: what has changed of the state, the lines of the audit log, the actions to begin.
-//             The records are in the store before anything of the batch is sent or done; lines of the log that may not
-//             have been written are saved with them. A start reads the records, writes those lines, and restarts
-//             actions that were sent and not answered, as the same attempt of the same number, which the contract of
-//             hooks allows (hook_message.h). While the store or the log takes nothing, nothing is begun and nothing new
-//             is taken up; it is tried again with each call.
-// Guarantees  a host that was isolated is known to be so until its return is done. An action with a saved outcome is
-//             not started again. Every action is in the audit log before it is begun; a line may be there twice after a
-//             death. In the modes observe and recommend nothing is begun but the return of a host that an operator asks
-//             for; what an earlier process had under way in mode act is given up, and people are asked.
+// Method      controller/kept_steering.h makes a batch of each call; here it is carried out. The records are in the
+//             store before anything of the batch is sent or done; lines of the log that may not have been written are
+//             saved with them, and a start writes those. While the store or the log takes nothing, nothing is begun and
+//             nothing new is taken up; it is tried again with each call.
+// Guarantees  those of KeptSteering. Every action is in the audit log before it is begun; a line may be there twice
+//             after a death.
 // Thread      Handle(), and all that it calls, by one thread; the rest by any.
-// Records     "steering/state/…" (controller/steering_records.cc), "steering/name/<job>": its name,
-//             "steering/last_finding", "steering/told": lines of the log.
+// Records     those of KeptSteering, and "steering/told": lines of the log.
 #pragma once
 
 #include <chrono>
@@ -38,6 +31,7 @@
 #include "base/sim_time.h"
 #include "base/status.h"
 #include "controller/action_backend.h"
+#include "controller/kept_steering.h"
 #include "controller/steering.h"
 #include "controller/steering_dispatcher.h"
 #include "controller/traffic_controller.h"
@@ -103,8 +97,8 @@ class LiveSteering {
   LiveSteering& operator=(const LiveSteering&) = delete;
 
   // Jobs of before, and the number of the last finding: for the diagnosis, which numbers both. Before the first Handle().
-  const std::map<JobId, std::string>& KnownJobs() const { return job_names_; }
-  model::FindingId LastFinding() const { return last_finding_; }
+  const std::map<JobId, std::string>& KnownJobs() const { return kept_->job_names(); }
+  model::FindingId LastFinding() const { return kept_->last_finding(); }
 
   // To be called some times a second, without events too. Args: now: since 1970; does not run backwards.
   void Handle(SimTime now, std::span<const controller::SteeringEvent> events);
@@ -125,17 +119,6 @@ class LiveSteering {
                                      const std::string& who);
 
  private:
-  // Keeps what the dispatcher wants begun until the batch is kept.
-  class Gate final : public controller::ActionBackend {
-   public:
-    explicit Gate(LiveSteering* owner) : owner_(owner) {}
-    std::string_view name() const override { return owner_->backend_->name(); }
-    void Begin(SimTime, const controller::SteeringAction& action) override { owner_->batch_.begun.push_back(action); }
-    std::vector<controller::SteeringEvent> TakeOutcomes(SimTime now) override;
-
-   private:
-    LiveSteering* owner_;
-  };
   // What one call has made, until all of it is carried out.
   struct Batch {
     std::vector<report::Json> lines;           // of the audit log
@@ -152,72 +135,55 @@ class LiveSteering {
     std::string who;
     report::Json about;
   };
-  using Records = std::map<std::string, std::string>;
+  using Records = controller::KeptSteering::Records;
 
-  LiveSteering(SimTime now, const LiveSteeringOptions& options, std::vector<std::string> host_names,
-               SteeringSurroundings surroundings);
+  LiveSteering(SimTime now, const LiveSteeringOptions& options, SteeringSurroundings surroundings);
 
   // By key, or by name where one has it. Errors: kNotFound, kInvalidArgument: several have it.
   Result<JobId> FindRunning(const std::string& job) const;
 
   // Of the start.
-  Status Restore(SimTime now);
-  void BeginAgain(SimTime now);
+  Status GoOn(SimTime now, std::vector<std::string> host_names);
+  void BeginAgain(SimTime now, controller::KeptSteering::Start start);
 
   // Making a batch.
-  void Learn(controller::SteeringEvent* event);
   void MakeBatch(SimTime now);
-  std::vector<controller::SteeringEvent> OwnEvents(SimTime now);
   void AddEntry(controller::AuditEntry entry);
   report::Json LineOf(const controller::AuditEntry& entry) const;
-  void ForgetJobs(SimTime now);
 
   // Carries the batch out, from where it stuck; false: it is stuck.
   bool CarryOut(SimTime now);
   void SetStatus(SimTime now, const Status& status);
-  Records RecordsNow() const;
   Status Keep();
   Status WriteLines();
   void TellPeople(SimTime now, const controller::AuditEntry& entry);
   void Note(SimTime now, const controller::Noted& note) const;
   void RenewExcuses(SimTime now);
+  const controller::Steering& steering() const { return kept_->steering(); }
+  const controller::SteeringNames& names() const { return kept_->names(); }
 
   report::Json HostsJson() const;
   report::Json JobsJson() const;
   report::Json OpenActionsJson() const;
   void UpdateView();
 
-  Result<HostId> FindHost(const std::string& name) const;
   controller::HostCondition ShownCondition(HostId host) const;
   Result<report::Json> Order(controller::SteeringEvent event, const OrderText& text);
 
   const LiveSteeringOptions options_;
-  const std::vector<std::string> host_names_;
-  const SimTime started_;
   store::Store* const store_;
   SteeringSurroundings surroundings_;
-  std::set<HostId> spares_;  // of the options
 
   // Of the thread of Handle().
-  controller::SteeringNames names_;
-  controller::Steering steering_;
-  std::map<JobId, std::string> job_names_;
-  model::FindingId last_finding_;
-  std::map<uint64_t, std::string> descriptions_;  // [number of an action]
-  std::map<std::string, uint64_t> begun_;         // [step]
-  std::set<JobId> unseen_;                        // jobs of before the start
-  std::set<JobId> unexcused_;                     // likewise: not reported to the diagnosis by this process
-  Records kept_;                                  // as the store has it
+  std::unique_ptr<controller::ActionBackend> backend_;
+  std::unique_ptr<controller::KeptSteering> kept_;  // never null after Start()
+  std::map<uint64_t, std::string> descriptions_;    // [number of an action]
+  std::map<std::string, uint64_t> begun_;           // [step]
+  Records stored_;                                  // as the store has it
   Batch batch_;
-  std::vector<controller::AuditEntry> entries_;  // of the dispatcher, in one call
-  std::vector<controller::SteeringEvent> waiting_;
   uint64_t num_waiting_orders_ = 0;
-  bool has_outcomes_ = false;
   std::deque<report::Json> shown_;
   SimTime next_view_;
-  std::unique_ptr<controller::ActionBackend> backend_;
-  Gate gate_;
-  controller::SteeringDispatcher dispatcher_;
 
   mutable std::mutex mutex_;
   std::condition_variable handled_;
