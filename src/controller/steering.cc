@@ -270,6 +270,12 @@ Steering::Objection Steering::FindObjection(SimTime now, const Finding& finding,
   if (options_.mode == SteeringMode::kObserve) return {"observe", "observing only"};
   if (job.needs_operator) return {"operator", "an action on the job was given up; an operator has to look first", true};
   if (sequences_.contains(finding.job)) return {"busy", "another action on the job is under way", true};
+  for (const auto& [other, sequence] : sequences_) {
+    const bool is_shared = !sequence.waits_for_spare && std::ranges::any_of(guilty, [&](HostId host) {
+      return std::ranges::count(sequence.hosts, host) > 0;
+    });
+    if (is_shared) return {"shared", "an action on another job of that host is under way", true};
+  }
   if (now < job.paused_until) return {"pause", "a pause of the job was announced (" + job.pause_reason + ")", true};
   if (now < job.hold_off_until) {
     const double seconds = (job.hold_off_until - now).seconds().value();
@@ -281,6 +287,14 @@ Steering::Objection Steering::FindObjection(SimTime now, const Finding& finding,
 }
 
 Steering::Objection Steering::FindLimit(SimTime now, const Finding& finding, const std::vector<HostId>& guilty) const {
+  const std::vector<HostId>& hosts = jobs_.at(finding.job).hosts;
+  const size_t num_to_replace =
+      guilty.size() + static_cast<size_t>(std::ranges::count_if(hosts, [&](HostId host) {
+        return isolated_.contains(host) && std::ranges::count(guilty, host) == 0;
+      }));
+  if (spares_.size() < num_to_replace && finding.syndrome != model::Syndrome::kDead) {
+    return {"spares", fmt::format("{} spares for {}", spares_.size(), HostCount(num_to_replace)), true};
+  }
   if (guilty.empty()) return {};
   const size_t in_hour = NumIsolatedSince(now - kHour, finding.job) + guilty.size();
   if (in_hour > options_.max_hosts_per_job_hour) {
@@ -293,9 +307,6 @@ Steering::Objection Steering::FindLimit(SimTime now, const Finding& finding, con
   const size_t of_cluster = AllowedHosts(options_.max_cluster_share_per_day, num_cluster_hosts_);
   if (NumIsolatedSince(now - kDay, JobId()) + guilty.size() > of_cluster) {
     return {"cluster day", fmt::format("limit: {} of the cluster per day", HostCount(of_cluster)), true};
-  }
-  if (spares_.size() < guilty.size() && finding.syndrome != model::Syndrome::kDead) {
-    return {"spares", fmt::format("{} spares for {}", spares_.size(), HostCount(guilty.size())), true};
   }
   return {};
 }

@@ -38,6 +38,12 @@ void Steering::Continue(SimTime now, JobId job) {
     sequence.current = Tell(now, StopJob{job}, job, &sequence.finding, sequence.finding.summary);
     return;
   }
+  // Hosts that were isolated for another job that has them, too.
+  for (const HostId host : sequence.hosts) {
+    if (isolated_.contains(host) && std::ranges::count(sequence.to_replace, host) == 0) {
+      sequence.to_replace.push_back(host);
+    }
+  }
   if (ReplaceNext(now, job, sequence)) return;
   sequence.current = Tell(now, RestartJob{job, sequence.hosts}, job, &sequence.finding, sequence.finding.summary);
 }

@@ -196,6 +196,51 @@ TEST(SteeringTest, HoldsOffAfterARestart) {
   EXPECT_TRUE(bench.steering.IsIsolated(HostId(8)));
 }
 
+// Two jobs share host 30. It is isolated for one of them; the other one, when it has to be restarted, goes elsewhere.
+TEST(SteeringTest, NoJobIsStartedOnAHostThatWasIsolatedForAnother) {
+  Bench bench;
+  constexpr JobId kOther(2);
+  bench.Send(1, JobRunning{.job = kOther, .hosts = Hosts(30, 20)});
+  Finding shared = FindingAbout(1, {30});
+  shared.job = kOther;
+  bench.Obey(2000, bench.Tell(2000, shared));
+  Finding hang = FindingAbout(2, {});
+  hang.action = RecommendedAction::kRestart;
+  const std::vector<SteeringStep> steps = bench.Obey(2001, bench.Tell(2001, hang));
+  ASSERT_EQ(Count<TakeSpare>(steps), 1u);
+  const auto& restart = std::get<RestartJob>(steps.back());
+  EXPECT_EQ(restart.hosts.size(), 40u);
+  EXPECT_EQ(std::ranges::count(restart.hosts, HostId(30)), 0);
+}
+
+// And where there is no spare for it, the job is not stopped to wait for one.
+TEST(SteeringTest, AJobThatCouldNotBeStartedAgainIsNotStopped) {
+  Bench bench(Bench::Acting(), 1);
+  constexpr JobId kOther(2);
+  bench.Send(1, JobRunning{.job = kOther, .hosts = Hosts(30, 20)});
+  Finding shared = FindingAbout(1, {30});
+  shared.job = kOther;
+  bench.Obey(2000, bench.Tell(2000, shared));
+  Finding hang = FindingAbout(2, {});
+  hang.action = RecommendedAction::kRestart;
+  EXPECT_TRUE(IsAdvice(bench.Tell(2001, hang), "0 spares for 1 host"));
+}
+
+// An action that restarts a job has its hosts in hand: what is found about one of them for another job waits.
+TEST(SteeringTest, AHostOfAJobThatIsBeingRestartedIsNotIsolatedForAnother) {
+  Bench bench;
+  constexpr JobId kOther(2);
+  bench.Send(1, JobRunning{.job = kOther, .hosts = Hosts(30, 20)});
+  Finding hang = FindingAbout(1, {});
+  hang.action = RecommendedAction::kRestart;
+  const std::vector<SteeringAction> begun = bench.Tell(2000, hang);
+  Finding shared = FindingAbout(2, {30});
+  shared.job = kOther;
+  EXPECT_TRUE(IsAdvice(bench.Tell(2001, shared), "an action on another job"));
+  bench.Obey(2002, begun);
+  EXPECT_TRUE(bench.steering.IsIsolated(HostId(30)));
+}
+
 TEST(SteeringTest, WhatIsClearedMeanwhileIsNotActedUpon) {
   Bench bench;
   bench.Obey(10, bench.Tell(10, FindingAbout(0, {7})));

@@ -61,6 +61,7 @@ void JobAssembler::Note(SimTime now, const HostLook& look) {
     if (is_new && !first_seen_.has_value()) first_seen_ = now;
     process.is_gone = seen.state == model::ProcessState::kGone;
     process.is_there = !process.is_gone;
+    process.was_there |= process.is_there;
     process.exit = seen.exit;
     if (Merge(seen.report, &process) || is_new) changed_ = now;
   }
@@ -131,7 +132,8 @@ std::string JobAssembler::FindContradiction(const Process& process, const Claims
 }
 
 // Old processes that none waits for live beside those of the next start. A single replaced rank is not another start:
-// it meets the remaining ones, and so is connected with them and with its predecessor.
+// it meets the remaining ones, and so is connected with them and with its predecessor. Processes that were never seen
+// alive, nor any that they hang together with, had ended before anybody looked: they are of an earlier start.
 std::set<const JobAssembler::Process*> JobAssembler::FindOtherStarts() const {
   std::vector<const Process*> all;
   for (const auto& [key, process] : processes_) all.push_back(&process);
@@ -143,6 +145,7 @@ std::set<const JobAssembler::Process*> JobAssembler::FindOtherStarts() const {
   }
   struct Start {
     size_t num_living = 0;
+    bool was_seen = false;  // one of them alive
     uint64_t order = UINT64_MAX;
     std::vector<const Process*> processes;
   };
@@ -150,6 +153,7 @@ std::set<const JobAssembler::Process*> JobAssembler::FindOtherStarts() const {
   for (uint32_t p = 0; p < all.size(); ++p) {
     Start& start = starts[sets.Find(p)];
     start.num_living += all[p]->is_there ? 1 : 0;
+    start.was_seen |= all[p]->was_there;
     start.order = std::min(start.order, all[p]->order);
     start.processes.push_back(all[p]);
   }
@@ -161,8 +165,10 @@ std::set<const JobAssembler::Process*> JobAssembler::FindOtherStarts() const {
   std::set<int32_t> taken;
   std::set<const Process*> others;
   for (const Start* start : by_weight) {
-    const bool is_other =
-        std::ranges::any_of(start->processes, [&](const Process* p) { return taken.contains(p->global_rank); });
+    const bool is_earlier = !start->was_seen && by_weight.front()->num_living > 0;
+    const bool is_other = is_earlier || std::ranges::any_of(start->processes, [&](const Process* p) {
+                            return taken.contains(p->global_rank);
+                          });
     for (const Process* process : start->processes) {
       if (is_other) others.insert(process);
       if (!is_other && process->global_rank >= 0) taken.insert(process->global_rank);

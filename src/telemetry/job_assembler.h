@@ -8,11 +8,11 @@
 //             Claims are taken in order of arrival, of the living before those of the dead: a process that says
 //             anything that an earlier one denies (same rank of the job or of a communicator, another size) is left
 //             out. So are all of another start of the job: processes that hang together by communicators, and claim a
-//             rank that another such set has, of which more live, or which came first. A layout is made when nothing
-//             new has come for `settle_for` and all ranks are there, or `wait_for` after the first process with those
-//             that are; then again whenever a process or a communicator has joined, or another process has taken a
-//             rank. Ranks are numbered without gaps, in order. Communicators are numbered by their ids; only those of
-//             which all ranks are known take part.
+//             rank that another such set has, of which more live, or which came first; or of which none was ever seen
+//             alive, while others live. A layout is made when nothing new has come for `settle_for` and all ranks are
+//             there, or `wait_for` after the first process with those that are; then again whenever a process or a
+//             communicator has joined, or another process has taken a rank. Ranks are numbered without gaps, in order.
+//             Communicators are numbered by their ids; only those of which all ranks are known take part.
 // Cost        a look: linear in its reports, times a logarithm. A layout: linear in processes times communicators.
 // Guarantees  records are of the layout that was handed out last (telemetry/record_check.h); before the first one there
 //             are none. Same looks, same records.
@@ -77,6 +77,7 @@ class JobAssembler {
     uint64_t order = 0;  // of arrival
     int32_t global_rank = -1;
     bool is_there = false;  // in the latest look of its host, and alive
+    bool was_there = false;  // in some look
     bool is_gone = false;   // was seen to be
     model::ProcessExit exit;
     std::vector<ProcessCommunicator> communicators;  // as first reported; of known size, no id twice

@@ -241,6 +241,21 @@ TEST(JobAssemblerTest, AVanishedProcessIsReportedAndReplaced) {
 }
 
 // However the processes come, communicators and ranks are the same.
+// A controller that has just started hears of processes that ended before it came. Where the job was larger then, no
+// living process denies their ranks.
+TEST(JobAssemblerTest, EndedProcessesOfALargerRunBeforeAreLeftOut) {
+  AssembledJob job(5);
+  for (uint32_t p = 0; p < 3; ++p) job.processes[p].report.communicators[0].num_ranks = 3;
+  for (uint32_t p = 3; p < 5; ++p) {
+    job.processes[p].state = ProcessState::kGone;
+    job.processes[p].exit.end = model::ProcessEnd::kBroken;
+    job.processes[p].report.communicators[0].id = kWorld + 1;
+  }
+  job.LookFor(70);
+  ASSERT_THAT(job.layouts, SizeIs(1));
+  EXPECT_THAT(job.layout().ranks, SizeIs(3));
+}
+
 TEST(JobAssemblerLawsTest, TheOrderOfArrivalChangesNothing) {
   std::optional<JobLayout> expected;
   for (uint64_t seed = 1; seed <= 50; ++seed) {

@@ -8,15 +8,18 @@
 #include <utility>
 
 #include "base/check_capture.h"
+#include "diagnosis/c4d/c4d_diagnosis.h"
 #include "sim/chaos/calm_laws.h"
 #include "sim/chaos/chaos_fabric.h"
 #include "sim/chaos/virtual_jobs.h"
+#include "sim/chaos/virtual_scheduler.h"
 #include "sim/hosts/event_queue.h"
 #include "sim/hosts/virtual_agent.h"
 #include "sim/hosts/virtual_controller.h"
 #include "sim/hosts/virtual_kernel.h"
 #include "sim/hosts/virtual_network.h"
 #include "sim/hosts/virtual_streams.h"
+#include "topology/place_names.h"
 
 namespace fairlead::sim::chaos {
 
@@ -31,8 +34,56 @@ constexpr SimDuration kRepair(5'000'000'000);
 constexpr SimDuration kAfterAnnouncements(3'000'000'000);
 constexpr SimDuration kAfterDeath(17'000'000'000);
 
+// Findings of a diagnosis that is deliberately wrong: each is about the next host.
+class NeighbourBlamer final : public diagnosis::JobDiagnosis {
+ public:
+  NeighbourBlamer(std::unique_ptr<diagnosis::JobDiagnosis> right, uint32_t num_hosts)
+      : right_(std::move(right)), num_hosts_(num_hosts) {}
+
+  std::vector<model::Finding> Handle(SimTime now, std::span<const model::TelemetryRecord> records) override {
+    std::vector<model::Finding> findings = right_->Handle(now, records);
+    for (model::Finding& finding : findings) {
+      for (model::Culprit& culprit : finding.culprits) {
+        if (culprit.host.valid()) culprit.host = HostId((culprit.host.value() + 1) % num_hosts_);
+      }
+    }
+    return findings;
+  }
+  void ExcuseUntil(SimTime time) override { right_->ExcuseUntil(time); }
+
+ private:
+  std::unique_ptr<diagnosis::JobDiagnosis> right_;
+  uint32_t num_hosts_;
+};
+
+uint32_t NumSpares(uint32_t num_hosts) { return num_hosts / 4; }
+
+hosts::VirtualDiagnosisOptions DiagnosisOptions(const ChaosOptions& options, const topology::Fabric& fabric) {
+  hosts::VirtualDiagnosisOptions diagnosis;
+  diagnosis.make_diagnosis = diagnosis::c4d::DiagnoseByC4d({}, topology::NamePlaces(fabric));
+  if (options.sabotage == hosts::Sabotage::kBlamedNeighbours) {
+    diagnosis.make_diagnosis = [right = diagnosis.make_diagnosis, n = options.num_hosts](const std::string& job) {
+      return std::make_unique<NeighbourBlamer>(right(job), n);
+    };
+  }
+  controller::SteeringOptions& steering = diagnosis.steering.steering;
+  steering.mode = controller::SteeringMode::kAct;
+  steering.max_job_share_per_day = 1;
+  steering.max_cluster_share_per_day = 1;
+  steering.suspect_fabric_share = 0.5;
+  steering.hold_off = SimDuration(5'000'000'000);
+  steering.attempts.deadline = SimDuration(4'000'000'000);
+  steering.attempts.restart_deadline = SimDuration(20'000'000'000);
+  steering.attempts.test_deadline = SimDuration(4'000'000'000);
+  steering.attempts.pause = SimDuration(500'000'000);
+  for (uint32_t s = 1; s <= NumSpares(options.num_hosts); ++s) {
+    diagnosis.steering.spares.insert(HostId(options.num_hosts - s));
+  }
+  return diagnosis;
+}
+
 // Terms are shorter than a cluster's, so that a minute of virtual time sees several of each.
-hosts::VirtualControllerOptions ControllerOptions() {
+hosts::VirtualControllerOptions ControllerOptions(const ChaosOptions& chaos, const topology::Fabric& fabric) {
   constexpr SimDuration kLeaseTtl(15'000'000'000);
   hosts::VirtualControllerOptions options;
   options.policy = {.name = "crux-levels on chosen paths", .decides = "both"};
@@ -43,11 +94,12 @@ hosts::VirtualControllerOptions ControllerOptions() {
   options.traffic.version = "simulated";
   options.traffic.heartbeat_period = SimDuration(2'000'000'000);
   options.traffic.lease_ttl = kLeaseTtl;
+  options.diagnosis = DiagnosisOptions(chaos, fabric);
   return options;
 }
 
 // Seeds of parts that must not follow from each other.
-enum class Part : uint64_t { kNetwork, kKernel, kAgent, kController, kStreams, kJobs };
+enum class Part : uint64_t { kNetwork, kKernel, kAgent, kController, kStreams, kJobs, kScheduler };
 
 class World {
  public:
@@ -58,20 +110,31 @@ class World {
         kernels_(MakeKernels()),
         agents_(MakeAgents()),
         controller_(
-            Seed(Part::kController, 0), ControllerOptions(),
+            Seed(Part::kController, 0), ControllerOptions(options, fabric_),
             {.queue = &queue_,
              .network = &network_,
              .sabotage = options.sabotage,
              .send = [this](controller::StreamId id, controller::ToAgent m) { streams_.Send(id, std::move(m)); },
              .end = [this](controller::StreamId id) { streams_.EndByController(id); },
-             .died = [this] { controller_dies_ = true; }}),
+             .died = [this] { controller_dies_ = true; },
+             .begin = [this](const auto& action, const auto& names) { scheduler_.Begin(action, names); },
+             .take_outcomes = [this](SimTime) { return scheduler_.TakeOutcomes(); },
+             .outcomes_kept = [this] { scheduler_.OutcomesKept(); }}),
         streams_(&queue_, Seed(Part::kStreams, 0), options.sabotage, agents_, &controller_),
-        jobs_(Seed(Part::kJobs, 0), options.num_jobs, SimTime() + options.faulty_for,
+        jobs_(Seed(Part::kJobs, 0),
+              {.num_jobs = options.num_jobs,
+               .num_spares = NumSpares(options.num_hosts),
+               .calm_at = SimTime() + options.faulty_for},
               {.queue = &queue_,
                .network = &network_,
                .kernels = kernels_,
                .agents = agents_,
-               .violate = [this](hosts::Violation violation) { Violate(std::move(violation)); }}) {}
+               .violate = [this](hosts::Violation violation) { Violate(std::move(violation)); }}),
+        scheduler_(Seed(Part::kScheduler, 0), SimTime() + options.faulty_for,
+                   {.queue = &queue_,
+                    .jobs = &jobs_,
+                    .violate = [this](hosts::Violation violation) { Violate(std::move(violation)); },
+                    .is_hostile = [](uint32_t) { return false; }}) {}
 
   ChaosResult Run() {
     const Status status = CatchFailedChecks([this] { RunAll(); });
@@ -81,6 +144,8 @@ class World {
             .num_events = queue_.num_run(),
             .num_opened = jobs_.connections().num_opened(),
             .num_moved = jobs_.connections().num_moved(),
+            .num_isolated = scheduler_.num_isolated(),
+            .num_restarted = scheduler_.num_restarted(),
             .simulated = queue_.now() - SimTime()};
   }
 
@@ -156,9 +221,19 @@ class World {
                   },
               .send = [this, h](controller::FromAgent message) { streams_.Send(h, std::move(message)); },
               .rules_changed = [this, h] { jobs_.connections().CheckPackets(HostId(h)); },
-              .gpus_of = [this, h] { return jobs_.GpusOf(h); }}));
+              .gpus_of = [this, h] { return jobs_.GpusOf(h); },
+              .look = [this, h](SimTime since, SimDuration clock) { return Look(h, since, clock); }}));
     }
     return agents;
+  }
+
+  std::vector<telemetry::SeenProcess> Look(uint32_t host, SimTime since, SimDuration clock) {
+    std::vector<telemetry::SeenProcess> seen = jobs_.Look(host, since, clock);
+    if (options_.sabotage == hosts::Sabotage::kHastyDeaths && !seen.empty() && streams_.IsBroken(host)) {
+      seen.front().state = model::ProcessState::kGone;
+      seen.front().exit.end = model::ProcessEnd::kBroken;
+    }
+    return seen;
   }
 
   // ---- Faults ----
@@ -181,6 +256,7 @@ class World {
     if (!controller_.is_alive()) return;
     queue_.Log([] { return "the controller is killed"; });
     controller_.Kill();
+    scheduler_.ControllerDied();
     streams_.ControllerDied();
     queue_.After(down_for, [this] {
       if (!controller_.is_alive()) controller_.Start();
@@ -233,6 +309,11 @@ class World {
         KillAgent(host, fault.lasts);
         kernels_[host]->Reboot();
         return;
+      case FaultKind::kHang:
+        return jobs_.HangProcess(host);
+      case FaultKind::kSkew:
+        agents_[host]->SetClock(SimDuration(fault.amount));
+        return Later(fault, [this, host] { agents_[host]->SetClock(SimDuration()); });
     }
   }
 
@@ -260,6 +341,7 @@ class World {
   hosts::VirtualController controller_;
   hosts::VirtualStreams streams_;
   VirtualJobs jobs_;
+  VirtualScheduler scheduler_;
   bool controller_dies_ = false;
   std::optional<LinkId> taken_out_;
   std::optional<hosts::Violation> violation_;

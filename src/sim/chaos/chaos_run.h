@@ -55,6 +55,8 @@ struct ChaosResult {
   uint64_t num_events = 0;
   uint64_t num_opened = 0;  // connections
   uint64_t num_moved = 0;   // ports of open connections
+  uint64_t num_isolated = 0;   // hosts
+  uint64_t num_restarted = 0;  // jobs, by steering
   SimDuration simulated;
 };
 

@@ -32,7 +32,7 @@ std::vector<Fault> DrawFaults(uint64_t seed, std::span<const FaultKind> kinds, d
     // Short ones more often than long ones.
     const double lasts = std::min(end_s - at, random.Uniform() * random.Uniform() * kLongest);
     fault.lasts = SimDuration::FromSeconds(Seconds(lasts));
-    if (fault.kind == FaultKind::kClock) {
+    if (fault.kind == FaultKind::kClock || fault.kind == FaultKind::kSkew) {
       fault.amount = SimDuration::FromSeconds(Seconds(random.Uniform(-kLongestJump, kLongestJump))).ns();
     } else if (fault.kind == FaultKind::kWrite) {
       fault.amount = static_cast<int64_t>(random.Below(2));

@@ -28,14 +28,17 @@ enum class FaultKind : uint8_t {
   kCable,       // a cable between switches fails; routing goes around it after 200 ms
   kProcess,     // a training process of a host is killed
   kHost,        // a host loses power, and boots again
+  kHang,        // a training process of a host stops where it is
+  kSkew,        // the clock of a host jumps, and back again
 };
 
 // [value of FaultKind]
-inline constexpr std::array<std::string_view, 14> kFaultNames = {"stream", "delay", "agent",   "controller", "write",
+inline constexpr std::array<std::string_view, 16> kFaultNames = {"stream", "delay", "agent",   "controller", "write",
                                                                  "pause",  "stall", "clock",   "disk",       "store",
-                                                                 "rules",  "cable", "process", "host"};
+                                                                 "rules",  "cable", "process", "host",       "hang",
+                                                                 "skew"};
 // [value of FaultKind] for people.
-inline constexpr std::array<std::string_view, 14> kFaultMeanings = {"the stream of a host; what is on its way is lost",
+inline constexpr std::array<std::string_view, 16> kFaultMeanings = {"the stream of a host; what is on its way is lost",
                                                                     "messages of a host take 100 times as long",
                                                                     "the agent of a host is killed",
                                                                     "the controller is killed",
@@ -48,7 +51,9 @@ inline constexpr std::array<std::string_view, 14> kFaultMeanings = {"the stream 
                                                                     "the kernel of a host takes no rules",
                                                                     "a cable between switches; routing goes around it",
                                                                     "a training process is killed",
-                                                                    "a host loses power, and boots again"};
+                                                                    "a host loses power, and boots again",
+                                                                    "a training process stops where it is",
+                                                                    "the clock of a host jumps, by up to two hours"};
 inline std::string_view Name(FaultKind kind) { return kFaultNames[static_cast<size_t>(kind)]; }
 std::vector<FaultKind> AllFaultKinds();
 
@@ -57,7 +62,7 @@ struct Fault {
   FaultKind kind = FaultKind::kStream;
   uint32_t target = 0;  // number of the host, or of the cable; modulo how many there are
   SimDuration lasts;    // where it has an end
-  int64_t amount = 0;   // kClock: ns; kWrite: 0 = before, else after
+  int64_t amount = 0;   // kClock, kSkew: ns; kWrite: 0 = before, else after
 
   friend bool operator==(const Fault&, const Fault&) = default;
 };

@@ -21,13 +21,17 @@ enum class Sabotage : uint8_t {
   kRepeatedAnswers,     // processes are answered twice
   kSilentAnnouncement,  // an announcement leaves a connection out
   kLateAnswers,         // processes wait longer for their agent than they do
+  kLostSteering,        // the controller starts without the records of steering
+  kUnkeptActions,       // actions begin before they are recorded
+  kBlamedNeighbours,    // findings are about the next host
+  kHastyDeaths,         // a process that cannot be seen counts as dead
 };
 
 // [value of Sabotage]
-inline constexpr std::array<std::string_view, 13> kSabotageNames = {
+inline constexpr std::array<std::string_view, 17> kSabotageNames = {
     "none",         "forgotten_rules", "forgotten_arrivals", "unprepared_moves",
     "lost_records", "lost_heartbeats", "lost_openings",      "lost_closings",
     "lost_levels",  "lost_classes",    "repeated_answers",   "silent_announcement",
-    "late_answers"};
+    "late_answers", "lost_steering",  "unkept_actions",     "blamed_neighbours", "hasty_deaths"};
 
 }  // namespace fairlead::sim::hosts

@@ -17,6 +17,9 @@ namespace {
 // The daemon's periods (service/agent/host_agent_server.cc).
 constexpr SimDuration kListPeriod(500'000'000);
 constexpr SimDuration kOrphanPeriod(10'000'000'000);
+constexpr SimDuration kLookPeriod(1'000'000'000);
+// Of their operations, for an agent that has just started.
+constexpr SimDuration kProcessesRemember(10'000'000'000);
 constexpr const char* kRefusal = "nft: no space left on device";
 // No more often than this: time advances although something is always due.
 constexpr SimDuration kShortestWait(100'000);
@@ -80,6 +83,9 @@ void VirtualAgent::Start() {
   core_ = std::make_unique<agent::HostAgent>(options, kept, queue().now(), installed);
   Handle();
   KeepListing();
+  num_reports_.clear();
+  looked_at_ = queue().now() - kProcessesRemember;
+  if (surroundings_.look) After(Delay(0, 1'000'000), [this] { KeepLooking(); });
 }
 
 void VirtualAgent::Kill() {
@@ -157,6 +163,17 @@ void VirtualAgent::KeepListing() {
   if (looking_ != Looking::kByItself) return;
   ListSockets();
   After(kListPeriod + Delay(0, 20'000), [this] { KeepListing(); });
+}
+
+void VirtualAgent::KeepLooking() {
+  const SimTime now = queue().now();
+  agent::SegmentsSeen seen{.at = now + clock_, .processes = surroundings_.look(looked_at_, clock_)};
+  looked_at_ = now;
+  for (telemetry::SeenProcess& process : seen.processes) {
+    process.report.number = num_reports_[{process.report.pid, process.report.process_start}]++;
+  }
+  Deliver(std::move(seen));
+  After(kLookPeriod, [this] { KeepLooking(); });
 }
 
 // As the daemon: all sockets now and then, and those that are measured in between.

@@ -7,9 +7,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/host_agent.h"
@@ -35,6 +37,9 @@ class VirtualAgent {
     std::function<void()> rules_changed;                      // of the kernel
     std::function<void()> classes_changed = nullptr;          // of its sockets; may be empty
     std::function<std::vector<agent::GpuSums>()> gpus_of;     // of the jobs on this host
+    // Of the training processes of this host, on its clock: what they have to say since then. Those that are gone are
+    // seen once. Args: less virtual time, the host's clock. May be empty: then nobody looks at them.
+    std::function<std::vector<telemetry::SeenProcess>(SimTime since, SimDuration clock)> look = nullptr;
   };
 
   // How it looks at its host.
@@ -58,6 +63,8 @@ class VirtualAgent {
   void Continue();
   void SetDiskFull(bool is_full) { is_disk_full_ = is_full; }
   void SetKernelRefuses(bool refuses) { kernel_refuses_ = refuses; }
+  // The clock of the host is ahead of virtual time by this.
+  void SetClock(SimDuration clock) { clock_ = clock; }
   // Reads the counters of GPUs and sockets, which are of this moment.
   void Sample();
 
@@ -71,6 +78,7 @@ class VirtualAgent {
   void Save();
   void ListSockets();
   void KeepListing();
+  void KeepLooking();
   void ClearOrphans();
   void Heed(const agent::HostAction& action);
   void Do(const agent::AnswerProcess& action) { surroundings_.answer(action); }
@@ -101,6 +109,9 @@ class VirtualAgent {
   SimTime running_since_;
   bool is_disk_full_ = false;
   bool kernel_refuses_ = false;
+  SimDuration clock_;
+  SimTime looked_at_;  // last; before the start: what processes keep
+  std::map<std::pair<int32_t, uint64_t>, uint64_t> num_reports_;  // [number and start of a process]
   std::string disk_;  // the state file
   std::vector<agent::HostEvent> inbox_;
   std::vector<std::function<void()>> suspended_;  // work that was due while the process was stopped

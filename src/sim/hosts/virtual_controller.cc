@@ -14,6 +14,7 @@ namespace {
 
 // As the daemon's (service/streams/controller_loop.h).
 constexpr SimDuration kTick(200'000'000);
+constexpr SimDuration kDiagnosisTick(250'000'000);
 
 }  // namespace
 
@@ -42,9 +43,62 @@ void VirtualController::Start() {
   if (surroundings_.sabotage == Sabotage::kLostRecords) records.clear();
   FL_CHECK(core_->Restore(records).ok());
   Tick();
+  if (options_.diagnosis.has_value()) StartDiagnosis();
+}
+
+void VirtualController::StartDiagnosis() {
+  VirtualDiagnosis::Records records;
+  for (const auto& [key, value] : store_) {
+    if (key.starts_with(controller::KeptSteering::kPrefix)) records[key] = value;
+  }
+  steady_offset_ = clock_offset_;
+  diagnosis_ = std::make_unique<VirtualDiagnosis>(
+      queue().now() + steady_offset_, *options_.diagnosis, records,
+      VirtualDiagnosis::Surroundings{
+          .fabric = &surroundings_.network->fabric(),
+          .sabotage = surroundings_.sabotage,
+          .keep = [this](const VirtualDiagnosis::Records& changed) { return KeepSteering(changed); },
+          .begin = surroundings_.begin,
+          .take_outcomes = surroundings_.take_outcomes,
+          .outcomes_kept = surroundings_.outcomes_kept,
+          .judge = [this](HostId host, const controller::HostJudged& judged) {
+            Deliver(controller::JudgementChanged{host, judged});
+          },
+          .note = [this](const controller::AuditEntry& entry) {
+            queue().Log([&] {
+              const auto* action = std::get_if<controller::SteeringAction>(&entry.what);
+              return "steering: " + (action == nullptr ? "an outcome came"
+                                                       : controller::Describe(action->step, diagnosis_->steering().names()) +
+                                                             ": " + action->reason);
+            });
+          }});
+  TickDiagnosis();
+}
+
+void VirtualController::TickDiagnosis() {
+  queue().After(kDiagnosisTick, [this, mine = incarnation_] {
+    if (!is_alive() || incarnation_ != mine) return;
+    if (!is_stopped_) diagnosis_->Tick(queue().now() + steady_offset_);
+    TickDiagnosis();
+  });
+}
+
+bool VirtualController::Dies(DeathAtWrite when) {
+  if (death_ != when) return false;
+  death_ = DeathAtWrite::kNone;
+  surroundings_.died();
+  return true;
+}
+
+bool VirtualController::KeepSteering(const VirtualDiagnosis::Records& records) {
+  if (is_store_full_ || Dies(DeathAtWrite::kBefore)) return false;
+  std::erase_if(store_, [](const auto& record) { return record.first.starts_with(controller::KeptSteering::kPrefix); });
+  store_.insert(records.begin(), records.end());
+  return !Dies(DeathAtWrite::kAfter);
 }
 
 void VirtualController::Kill() {
+  diagnosis_.reset();
   core_.reset();
   paths_.reset();
   is_stopped_ = false;
@@ -90,11 +144,7 @@ bool VirtualController::CarryOut() {
   const bool has_records = std::ranges::any_of(
       outputs_, [](const TrafficOutput& output) { return std::holds_alternative<controller::RecordChanged>(output); });
   if (has_records && is_store_full_) return false;
-  const DeathAtWrite death = has_records ? std::exchange(death_, DeathAtWrite::kNone) : DeathAtWrite::kNone;
-  if (death == DeathAtWrite::kBefore) {
-    surroundings_.died();
-    return false;
-  }
+  if (has_records && Dies(DeathAtWrite::kBefore)) return false;
   for (const TrafficOutput& output : outputs_) {
     const auto* record = std::get_if<controller::RecordChanged>(&output);
     if (record == nullptr) continue;
@@ -104,10 +154,7 @@ bool VirtualController::CarryOut() {
       store_.erase(record->key);
     }
   }
-  if (death == DeathAtWrite::kAfter) {
-    surroundings_.died();
-    return false;
-  }
+  if (has_records && Dies(DeathAtWrite::kAfter)) return false;
   Send();
   outputs_.clear();
   return true;
@@ -119,6 +166,8 @@ void VirtualController::Send() {
       surroundings_.send(sent->stream, sent->message);
     } else if (const auto* ended = std::get_if<controller::EndStream>(&output)) {
       surroundings_.end(ended->stream);
+    } else if (const auto* looked = std::get_if<controller::ProcessesLooked>(&output)) {
+      if (diagnosis_ != nullptr) diagnosis_->Take(*looked);
     } else if (const auto* noted = std::get_if<controller::Noted>(&output)) {
       queue().Log([&] { return "controller: " + noted->subject + ": " + noted->text; });
     }

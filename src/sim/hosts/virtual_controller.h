@@ -1,5 +1,6 @@
 // The process of the controller in a simulated world: the real core (controller/traffic_controller.h) with a real path
-// service and policy, and around it what its daemon does with inputs, store and streams, on virtual time.
+// service and policy, and around it what its daemon does with inputs, store and streams, on virtual time; beside it
+// diagnosis and steering (virtual_diagnosis.h), where they are wanted.
 //
 // Like the daemon it handles inputs in batches, saves a batch's records before it sends any of its messages, and takes
 // nothing new while the store is full. It can be killed at any moment, also just before and just after it has saved.
@@ -9,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,7 @@
 #include "controller/traffic_controller.h"
 #include "sim/hosts/event_queue.h"
 #include "sim/hosts/sabotage.h"
+#include "sim/hosts/virtual_diagnosis.h"
 #include "sim/hosts/virtual_network.h"
 #include "traffic/c4p/c4p_options.h"
 #include "traffic/live_policy.h"
@@ -27,6 +30,8 @@ struct VirtualControllerOptions {
   traffic::LivePolicy policy;
   traffic::c4p::C4pOptions paths;
   controller::TrafficControllerOptions traffic;
+  // Nothing: looks at processes are dropped.
+  std::optional<VirtualDiagnosisOptions> diagnosis = std::nullopt;
 };
 
 enum class DeathAtWrite : uint8_t { kNone, kBefore, kAfter };
@@ -40,6 +45,10 @@ class VirtualController {
     std::function<void(controller::StreamId, controller::ToAgent)> send;
     std::function<void(controller::StreamId)> end;  // a stream, after all that was sent on it
     std::function<void()> died;                     // at a write
+    // With `diagnosis`: carries actions out, and what has come of it (VirtualDiagnosis::Surroundings).
+    std::function<void(const controller::SteeringAction&, const controller::SteeringNames&)> begin = nullptr;
+    std::function<std::vector<controller::SteeringEvent>(SimTime)> take_outcomes = nullptr;
+    std::function<void()> outcomes_kept = nullptr;
   };
 
   VirtualController(uint64_t seed, const VirtualControllerOptions& options, Surroundings surroundings);
@@ -48,6 +57,8 @@ class VirtualController {
   bool is_running() const { return is_alive() && !is_stopped_; }
   uint64_t incarnation() const { return incarnation_; }
   const controller::TrafficController& core() const { return *core_; }
+  // With `diagnosis`, while it is alive.
+  const VirtualDiagnosis& diagnosis() const { return *diagnosis_; }
 
   void Start();
   void Kill();
@@ -63,6 +74,11 @@ class VirtualController {
 
  private:
   void Tick();
+  void TickDiagnosis();
+  void StartDiagnosis();
+  bool KeepSteering(const VirtualDiagnosis::Records& records);
+  // At a write; the process is about to die.
+  bool Dies(DeathAtWrite when);
   void SchedulePump();
   void Pump();
   // False: nothing was sent, or the process has died.
@@ -77,6 +93,7 @@ class VirtualController {
   std::unique_ptr<traffic::TrafficPolicy> policy_;
   std::unique_ptr<traffic::PathService> paths_;
   std::unique_ptr<controller::TrafficController> core_;
+  std::unique_ptr<VirtualDiagnosis> diagnosis_;
   std::map<std::string, std::string> store_;
   std::vector<controller::TrafficInput> inbox_;
   std::vector<controller::TrafficOutput> outputs_;  // not carried out yet
@@ -85,6 +102,7 @@ class VirtualController {
   bool is_store_full_ = false;
   DeathAtWrite death_ = DeathAtWrite::kNone;
   SimDuration clock_offset_;
+  SimDuration steady_offset_;  // as it was at the start, for what must not jump
 };
 
 }  // namespace fairlead::sim::hosts

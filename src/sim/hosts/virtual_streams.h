@@ -33,6 +33,7 @@ class VirtualStreams {
   void Send(controller::StreamId stream, controller::ToAgent message);
   void EndByController(controller::StreamId id);
 
+  bool IsBroken(uint32_t host) const { return !of_host_[host].has_value(); }
   // Breaks the host's stream in the middle: both sides learn of it within seconds.
   void Break(uint32_t host);
   // Messages of this host take that much longer; 1: as usual.
