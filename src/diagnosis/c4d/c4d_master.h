@@ -120,6 +120,7 @@ class C4dMaster {
   };
   std::vector<Pause> pauses_;
   // Of the window under way.
+  SimTime last_call_;  // of Handle()
   SimTime window_begin_;
   bool stood_still_ = false;
   std::vector<uint64_t> completed_at_begin_;  // [communicator]

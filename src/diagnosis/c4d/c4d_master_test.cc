@@ -590,6 +590,34 @@ TEST(C4dMasterTest, ALostHostIsDeadOnceItsJobIsStalled) {
 }
 
 // The agent of host 1 is away. Ranks 0 and 1 go on in "pair 0" and "pair 1" with ranks of host 1: the host lives.
+// Agents are restarted, streams break: that says nothing about a stall that began before, or that another rank explains.
+TEST(C4dMasterTest, AnAgentThatIsLostDuringAHangIsNotItsCause) {
+  for (const int seconds_before : {0, 2, 6}) {
+    Job job;
+    job.Iterate(5);
+    job.DoAll(Job::kData, Stage::kStarted, {1});
+    job.Wait(seconds_before);
+    job.lost_hosts = {1};
+    job.Wait(30);
+    ASSERT_EQ(job.Open().size(), 1u) << seconds_before;
+    EXPECT_EQ(job.Open()[0].syndrome, Syndrome::kNonCommHang) << seconds_before;
+    ASSERT_EQ(job.Open()[0].culprits.size(), 1u);
+    EXPECT_EQ(job.Open()[0].culprits[0].rank, model::RankId(1)) << seconds_before;
+  }
+}
+
+// A controller that was stopped for a while hears of some hosts first.
+TEST(C4dMasterTest, NobodyIsSilentWhileNobodyListens) {
+  Job job;
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted, {4, 5, 6, 7});
+  job.Tick();
+  job.now += 20;
+  job.lost_hosts = {1};
+  job.Wait(4);
+  EXPECT_TRUE(job.Open().empty());
+}
+
 TEST(C4dMasterTest, AnAgentThatIsLostIsUnreachable) {
   Job job;
   job.Iterate(5);

@@ -126,8 +126,9 @@ std::optional<Suspect> FindDead(const JobPicture& picture) {
   return suspect;
 }
 
-bool IsSilent(const HostState& host, SimTime now, const SilenceOptions& options) {
-  return now - host.last_heard >= std::max(options.report_period * options.missed_reports, options.silent_after);
+bool IsSilent(const JobPicture& picture, const HostState& host, SimTime now, const SilenceOptions& options) {
+  const SimDuration limit = std::max(options.report_period * options.missed_reports, options.silent_after);
+  return now - picture.SilentSince(host) >= limit;
 }
 
 }  // namespace
@@ -136,7 +137,7 @@ Hindrances FindHindrances(const JobPicture& picture, SimTime now, bool has_clock
   Hindrances hindrances(picture.ranks().size(), Hindrance::kNone);
   std::vector<const HostState*> silent;
   for (const HostState& host : picture.hosts()) {
-    if (has_clock && IsSilent(host, now, options)) silent.push_back(&host);
+    if (has_clock && IsSilent(picture, host, now, options)) silent.push_back(&host);
   }
   const double share = static_cast<double>(silent.size()) / static_cast<double>(picture.hosts().size());
   const bool is_ours = share > options.max_silent_share;

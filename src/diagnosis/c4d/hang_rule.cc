@@ -44,6 +44,7 @@ class HangRule {
     if (starts.empty()) return {};
     for (const std::vector<uint32_t>& sink : FindReachableSinks(graph_.edges, starts)) AddSink(sink);
     LeaveOutLinksOfFrozen();
+    LeaveOutLaterSilence();
     std::vector<Suspect> suspects;
     AddRankSuspect(Syndrome::kDead, gone_, &suspects);
     AddRankSuspect(Syndrome::kNonCommHang, left_, &suspects);
@@ -210,6 +211,20 @@ class HangRule {
     const size_t num_links = links_.size();
     std::erase_if(links_, [&](const StuckLink& link) { return frozen_.contains(link.from); });
     if (links_.empty() && num_links > 0) gpus_ = frozen_;
+  }
+
+  // An agent may be away for reasons of its own. Where a rank that can be seen has stopped, a host accounts for the stall
+  // only if it fell silent before.
+  void LeaveOutLaterSilence() {
+    std::vector<RankId> seen = absent_;
+    seen.insert(seen.end(), stopped_.begin(), stopped_.end());
+    std::erase_if(gone_, [&](RankId silent) {
+      const SimTime heard = picture_.hosts()[picture_.ranks()[silent].host].last_heard;
+      const bool is_later = std::ranges::any_of(
+          seen, [&](RankId rank) { return picture_.ranks()[rank].last_progress < heard + query_.ReportDelay(); });
+      if (is_later) unseen_.insert(silent);
+      return is_later;
+    });
   }
 
   // The operation that shows what the suspect is held for: the one that has waited the longest for these ranks.

@@ -151,6 +151,10 @@ class JobPicture {
   const IdVector<model::CommunicatorId, CommunicatorState>& communicators() const { return communicators_; }
   const PictureCounters& counters() const { return counters_; }
   SimTime last_heard() const { return last_heard_; }  // of any rank
+  // Whoever collects reports has been away until then: nobody's silence before says anything.
+  void NoteOwnSilence(SimTime until) { listening_since_ = until; }
+  // Since when nothing has come of the host, as far as somebody listened.
+  SimTime SilentSince(const HostState& host) const { return std::max(host.last_heard, listening_since_); }
   SimTime last_progress() const { return last_progress_; }
 
   // Position of a rank in a communicator; nothing if it is no member.
@@ -213,6 +217,7 @@ class JobPicture {
   std::vector<HostState> hosts_;  // ascending ids
   IdVector<model::CommunicatorId, CommunicatorState> communicators_;
   SimTime last_heard_;
+  SimTime listening_since_;
   SimTime last_progress_;
   std::vector<Dispute> settled_disputes_;
   std::vector<model::CommunicatorId> disputed_;

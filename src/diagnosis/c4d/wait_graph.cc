@@ -39,7 +39,7 @@ class Builder {
       operation.kind = open.signature.kind;
       operation.sequence = open.signature.sequence;
       operation.waiting_since = std::max(open.since, communicator.last_progress);
-      inside_.clear();
+      BeginMembers(operation, communicator, open.signature.bytes);
       for (uint32_t i = 0; i < ranks.size(); ++i) {
         const Stage stage = communicator.collectives.StageOf(open, i);
         // Operations of a communicator run one after the other: the first one is where the rank is.
@@ -80,15 +80,16 @@ class Builder {
     const uint64_t sequence = lane.oldest();
     operation.sequence = sequence;
     operation.waiting_since = std::max(lane.since, communicator.last_progress);
-    inside_.clear();
+    const PendingTransfer* pending = lane.Find(sequence);
+    const uint64_t bytes = pending == nullptr ? 0 : pending->bytes;
+    BeginMembers(operation, communicator, bytes);
     AddMember(MemberOf(ranks[position], lane, sequence), communicator, &operation);
     const Lane* opposite = communicator.transfers.Opposite(position, lane);
     const RankId peer = ranks[lane.peer];
     operation.peer = peer;
     AddMember(opposite == nullptr ? Member{.rank = peer, .enqueued = {}} : MemberOf(peer, *opposite, sequence),
               communicator, &operation);
-    const PendingTransfer* pending = lane.Find(sequence);
-    Finish(std::move(operation), communicator, pending == nullptr ? 0 : pending->bytes);
+    Finish(std::move(operation), communicator, bytes);
   }
 
   struct Member {
@@ -119,6 +120,19 @@ class Builder {
     oldest = std::min(oldest, member.enqueued);
   }
 
+  void BeginMembers(const PendingOperation& operation, const CommunicatorState& communicator, uint64_t bytes) {
+    constexpr double kUsualTimes = 3;
+    inside_.clear();
+    const Seconds usual = communicator.durations.Median(operation.kind, bytes).seconds();
+    overdue_at_ = operation.waiting_since + query_.ReportDelay() + SimDuration::FromSeconds(usual * kUsualTimes);
+  }
+
+  // Whether the rank was inside of the operation when this was stuck already: then its silence, which came later, is not
+  // what keeps the others there.
+  bool WasInsideBefore(const Member& member) const {
+    return member.stage == Stage::kStarted && picture_.ranks()[member.rank].last_heard >= overdue_at_;
+  }
+
   void AddMember(const Member& member, const CommunicatorState& communicator, PendingOperation* operation) {
     if (member.stage == Stage::kFinished) {
       ++operation->num_finished;
@@ -130,6 +144,9 @@ class Builder {
         break;
       case Hindrance::kUnseen:
         if (member.stage < Stage::kStarted) operation->doubtful.push_back(member.rank);
+        return;
+      case Hindrance::kSilent:
+        if (!query_.has_clock || !WasInsideBefore(member)) operation->hindered.push_back(member.rank);
         return;
       default:
         operation->hindered.push_back(member.rank);
@@ -189,6 +206,7 @@ class Builder {
   const WaitGraphQuery& query_;
   WaitGraph graph_;
   std::vector<Member> inside_;  // of the operation at hand
+  SimTime overdue_at_;          // likewise: usual ones have ended by then, and reports have told of it
   std::vector<Inside> insides_;
   IdVector<RankId, SimTime> oldest_unstarted_;  // enqueued, on the host's clock
 };

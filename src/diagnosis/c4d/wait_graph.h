@@ -4,7 +4,8 @@
 // Notation    rank -> operation   the rank has started it and has not finished
 //             operation -> rank   the rank has not started it; or it is hindered: gone, silent, or stopped
 // Method      only operations with a rank inside can keep ranks waiting. A hindered rank waits for none: its last
-//             report is out of date, or no excuse. Where a report is missing that could contain more, a rank is
+//             report is out of date, or no excuse; but a silent one that was heard from inside when the operation was
+//             stuck already keeps nobody there. Where a report is missing that could contain more, a rank is
 //             doubtful. One that may have started counts as missing only for its connections (stuck_graph.h); one that
 //             may have finished counts as inside only beside another that has not finished for certain, since ranks
 //             leave an operation together. Patience is for what may still come: an operation that others have finished,
