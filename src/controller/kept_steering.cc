@@ -103,6 +103,11 @@ KeptSteering::Batch KeptSteering::MakeBatch(SimTime now) {
   has_outcomes_ = false;
   begun_.clear();
   const bool has_acted = !dispatcher_.Handle(now, events).empty();
+  // What an event of the same batch has answered, or ended.
+  std::erase_if(begun_, [&](const SteeringAction& action) {
+    const SteeringAction* open = steering_.attempts().Find(action.number);
+    return open == nullptr || open->attempt != action.attempt;
+  });
   ForgetJobs(now);
   return {.is_made = !events.empty() || has_acted || has_outcomes_ || was_due, .begun = std::exchange(begun_, {})};
 }

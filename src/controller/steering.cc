@@ -288,10 +288,9 @@ Steering::Objection Steering::FindObjection(SimTime now, const Finding& finding,
 
 Steering::Objection Steering::FindLimit(SimTime now, const Finding& finding, const std::vector<HostId>& guilty) const {
   const std::vector<HostId>& hosts = jobs_.at(finding.job).hosts;
-  const size_t num_to_replace =
-      guilty.size() + static_cast<size_t>(std::ranges::count_if(hosts, [&](HostId host) {
-        return isolated_.contains(host) && std::ranges::count(guilty, host) == 0;
-      }));
+  const size_t num_to_replace = guilty.size() + static_cast<size_t>(std::ranges::count_if(hosts, [&](HostId host) {
+                                  return isolated_.contains(host) && std::ranges::count(guilty, host) == 0;
+                                }));
   if (spares_.size() < num_to_replace && finding.syndrome != model::Syndrome::kDead) {
     return {"spares", fmt::format("{} spares for {}", spares_.size(), HostCount(num_to_replace)), true};
   }

@@ -9,16 +9,21 @@ SteeringDispatcher::SteeringDispatcher(Steering* steering, ActionBackend* backen
 
 std::vector<SteeringAction> SteeringDispatcher::Handle(SimTime now, std::span<const SteeringEvent> events) {
   std::vector<SteeringAction> actions;
-  HandleOnce(now, events, &actions);
+  // Answers that are there come before their time is over.
+  std::vector<SteeringEvent> news = TakeOutcomes(now);
+  news.insert(news.end(), events.begin(), events.end());
+  HandleOnce(now, news, &actions);
   // Every round answers actions, and a sequence has a finite number of them.
-  for (std::vector<SteeringEvent> outcomes = backend_->TakeOutcomes(now); !outcomes.empty();
-       outcomes = backend_->TakeOutcomes(now)) {
-    for (const SteeringEvent& outcome : outcomes) {
-      if (audit_) audit_({now, outcome});
-    }
-    HandleOnce(now, outcomes, &actions);
-  }
+  for (news = TakeOutcomes(now); !news.empty(); news = TakeOutcomes(now)) HandleOnce(now, news, &actions);
   return actions;
+}
+
+std::vector<SteeringEvent> SteeringDispatcher::TakeOutcomes(SimTime now) {
+  std::vector<SteeringEvent> outcomes = backend_->TakeOutcomes(now);
+  for (const SteeringEvent& outcome : outcomes) {
+    if (audit_) audit_({now, outcome});
+  }
+  return outcomes;
 }
 
 void SteeringDispatcher::HandleOnce(SimTime now, std::span<const SteeringEvent> events,

@@ -32,6 +32,7 @@ class SteeringDispatcher {
   std::vector<SteeringAction> Handle(SimTime now, std::span<const SteeringEvent> events);
 
  private:
+  std::vector<SteeringEvent> TakeOutcomes(SimTime now);
   void HandleOnce(SimTime now, std::span<const SteeringEvent> events, std::vector<SteeringAction>* actions);
 
   Steering* steering_;

@@ -590,7 +590,8 @@ TEST(C4dMasterTest, ALostHostIsDeadOnceItsJobIsStalled) {
 }
 
 // The agent of host 1 is away. Ranks 0 and 1 go on in "pair 0" and "pair 1" with ranks of host 1: the host lives.
-// Agents are restarted, streams break: that says nothing about a stall that began before, or that another rank explains.
+// Agents are restarted, streams break: that says nothing about a stall that began before, or that another rank
+// explains.
 TEST(C4dMasterTest, AnAgentThatIsLostDuringAHangIsNotItsCause) {
   for (const int seconds_before : {0, 2, 6}) {
     Job job;

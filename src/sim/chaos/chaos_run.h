@@ -53,8 +53,8 @@ struct ChaosResult {
   std::optional<hosts::Violation> violation;  // the first one; what came after is not run
   uint64_t hash = 0;                          // of the history
   uint64_t num_events = 0;
-  uint64_t num_opened = 0;  // connections
-  uint64_t num_moved = 0;   // ports of open connections
+  uint64_t num_opened = 0;     // connections
+  uint64_t num_moved = 0;      // ports of open connections
   uint64_t num_isolated = 0;   // hosts
   uint64_t num_restarted = 0;  // jobs, by steering
   SimDuration simulated;

@@ -33,10 +33,9 @@ enum class FaultKind : uint8_t {
 };
 
 // [value of FaultKind]
-inline constexpr std::array<std::string_view, 16> kFaultNames = {"stream", "delay", "agent",   "controller", "write",
-                                                                 "pause",  "stall", "clock",   "disk",       "store",
-                                                                 "rules",  "cable", "process", "host",       "hang",
-                                                                 "skew"};
+inline constexpr std::array<std::string_view, 16> kFaultNames = {
+    "stream", "delay", "agent", "controller", "write",   "pause", "stall", "clock",
+    "disk",   "store", "rules", "cable",      "process", "host",  "hang",  "skew"};
 // [value of FaultKind] for people.
 inline constexpr std::array<std::string_view, 16> kFaultMeanings = {"the stream of a host; what is on its way is lost",
                                                                     "messages of a host take 100 times as long",

@@ -61,8 +61,8 @@ void VirtualJobs::StartJob(uint32_t j, std::vector<uint32_t> hosts) {
   job.pids.assign(job.hosts.size(), 0);
   job.connections.clear();
   for (int32_t& pid : job.pids) pid = ++num_pids_;
-  job.training =
-      std::make_shared<TrainingRun>(job.name, random_(), job.pids, queue_.now() + kUntilTraining, Milliseconds(300, 1500));
+  job.training = std::make_shared<TrainingRun>(job.name, random_(), job.pids, queue_.now() + kUntilTraining,
+                                               Milliseconds(300, 1500));
   for (size_t place = 0; place < job.hosts.size(); ++place) {
     for (uint64_t i = 1 + random_.Below(2); i > 0; --i) {
       queue_.After(Milliseconds(0, 300), [this, j, run = job.run, place] { Open(j, run, place); });
@@ -88,12 +88,11 @@ void VirtualJobs::EndProcess(uint32_t j, size_t place, Ending ending) {
   const int32_t pid = std::exchange(job.pids[place], 0);
   if (pid == 0) return;
   const bool is_regular = ending == Ending::kFinished;
-  ended_[job.hosts[place]].push_back(
-      {.training = job.training,
-       .rank = place,
-       .at = queue_.now(),
-       .code = is_regular ? 0 : (ending == Ending::kKilled ? -SIGKILL : -SIGTERM),
-       .end = is_regular ? model::ProcessEnd::kRegular : model::ProcessEnd::kBroken});
+  ended_[job.hosts[place]].push_back({.training = job.training,
+                                      .rank = place,
+                                      .at = queue_.now(),
+                                      .code = is_regular ? 0 : (ending == Ending::kKilled ? -SIGKILL : -SIGTERM),
+                                      .end = is_regular ? model::ProcessEnd::kRegular : model::ProcessEnd::kBroken});
   for (const uint64_t number : std::vector(job.connections)) {
     const hosts::VirtualConnection& connection = connections_.all()[number];
     if (connection.client.pid == pid || connection.server.pid == pid) Close(j, number);

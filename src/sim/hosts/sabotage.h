@@ -32,6 +32,7 @@ inline constexpr std::array<std::string_view, 17> kSabotageNames = {
     "none",         "forgotten_rules", "forgotten_arrivals", "unprepared_moves",
     "lost_records", "lost_heartbeats", "lost_openings",      "lost_closings",
     "lost_levels",  "lost_classes",    "repeated_answers",   "silent_announcement",
-    "late_answers", "lost_steering",  "unkept_actions",     "blamed_neighbours", "hasty_deaths"};
+    "late_answers", "lost_steering",   "unkept_actions",     "blamed_neighbours",
+    "hasty_deaths"};
 
 }  // namespace fairlead::sim::hosts

@@ -110,9 +110,9 @@ class VirtualAgent {
   bool is_disk_full_ = false;
   bool kernel_refuses_ = false;
   SimDuration clock_;
-  SimTime looked_at_;  // last; before the start: what processes keep
+  SimTime looked_at_;                                             // last; before the start: what processes keep
   std::map<std::pair<int32_t, uint64_t>, uint64_t> num_reports_;  // [number and start of a process]
-  std::string disk_;  // the state file
+  std::string disk_;                                              // the state file
   std::vector<agent::HostEvent> inbox_;
   std::vector<std::function<void()>> suspended_;  // work that was due while the process was stopped
   std::set<agent::RewriteRule> orphans_;          // rules of earlier processes that this one has not set

@@ -61,17 +61,20 @@ void VirtualController::StartDiagnosis() {
           .begin = surroundings_.begin,
           .take_outcomes = surroundings_.take_outcomes,
           .outcomes_kept = surroundings_.outcomes_kept,
-          .judge = [this](HostId host, const controller::HostJudged& judged) {
-            Deliver(controller::JudgementChanged{host, judged});
-          },
-          .note = [this](const controller::AuditEntry& entry) {
-            queue().Log([&] {
-              const auto* action = std::get_if<controller::SteeringAction>(&entry.what);
-              return "steering: " + (action == nullptr ? "an outcome came"
-                                                       : controller::Describe(action->step, diagnosis_->steering().names()) +
-                                                             ": " + action->reason);
-            });
-          }});
+          .judge =
+              [this](HostId host, const controller::HostJudged& judged) {
+                Deliver(controller::JudgementChanged{host, judged});
+              },
+          .note =
+              [this](const controller::AuditEntry& entry) {
+                queue().Log([&] {
+                  const auto* action = std::get_if<controller::SteeringAction>(&entry.what);
+                  return "steering: " + (action == nullptr
+                                             ? "an outcome came"
+                                             : controller::Describe(action->step, diagnosis_->steering().names()) +
+                                                   ": " + action->reason);
+                });
+              }});
   TickDiagnosis();
 }
 

@@ -24,11 +24,11 @@ VirtualDiagnosis::VirtualDiagnosis(SimTime now, const VirtualDiagnosisOptions& o
                                    Surroundings surroundings)
     : surroundings_(std::move(surroundings)),
       watch_(*surroundings_.fabric, options.make_diagnosis, options.watch),
-      steering_(now, options.steering, HostNamesOf(*surroundings_.fabric),
-                KeptSteering::Surroundings{
-                    .take_outcomes = [this](SimTime at) { return surroundings_.take_outcomes(at); },
-                    .entry = [this](const AuditEntry& entry) { batch_.entries.push_back(entry); },
-                    .job_name = [this](JobId job) { return watch_.JobName(job); }}),
+      steering_(
+          now, options.steering, HostNamesOf(*surroundings_.fabric),
+          KeptSteering::Surroundings{.take_outcomes = [this](SimTime at) { return surroundings_.take_outcomes(at); },
+                                     .entry = [this](const AuditEntry& entry) { batch_.entries.push_back(entry); },
+                                     .job_name = [this](JobId job) { return watch_.JobName(job); }}),
       kept_(records) {
   if (surroundings_.sabotage == Sabotage::kLostSteering) kept_.clear();
   auto start = steering_.Restore(now, kept_);
