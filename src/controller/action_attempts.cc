@@ -103,6 +103,12 @@ std::vector<SteeringAction> ActionAttempts::BeginAnew(SimTime now) {
   return actions;
 }
 
+void ActionAttempts::NoteBegun(SimTime now, const SteeringAction& action) {
+  const auto found = open_.find(action.number);
+  if (found == open_.end() || !found->second.is_sent || found->second.action.attempt != action.attempt) return;
+  found->second.due = now + DeadlineOf(action);
+}
+
 SimTime ActionAttempts::NextDue() const {
   SimTime due = SimTime::Never();
   for (const auto& [number, open] : open_) due = std::min(due, open.due);

@@ -70,6 +70,8 @@ class ActionAttempts {
   void Restore(Open open) { open_.insert_or_assign(open.action.number, std::move(open)); }
   // Attempts that wait for an answer wait from now on. Returns their actions, by number.
   std::vector<SteeringAction> BeginAnew(SimTime now);
+  // The attempt, which may have had to wait for the store, has been begun: its time starts now.
+  void NoteBegun(SimTime now, const SteeringAction& action);
 
   size_t num_open() const { return open_.size(); }
   // Nothing if it is not open.

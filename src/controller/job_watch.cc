@@ -135,7 +135,8 @@ void JobWatch::Take(SimTime now, HostId host, const ProcessesSeen& look) {
       ++counters_.layouts;
       job->hosts = HostsOf(*layout);
       job->num_ranks = layout->ranks.size();
-      const bool is_new_run = !std::exchange(job->is_announced, true);
+      // What is known only now of a run that steering has stopped is no start of the job.
+      const bool is_new_run = !std::exchange(job->is_announced, true) && !job->is_stopped;
       job->events.emplace_back(JobRunning{.job = job->id,
                                           .hosts = job->hosts,
                                           .is_new_run = is_new_run,

@@ -78,6 +78,8 @@ class KeptSteering {
   Batch MakeBatch(SimTime now);
   // What must outlive the process.
   Records ToRecords() const;
+  // An action of the batch, which may have had to wait for the store, is begun.
+  void NoteBegun(SimTime now, const SteeringAction& action) { steering_.NoteBegun(now, action); }
 
   // Of a start: jobs about which the diagnosis of this process has yet to be told, and until when they are excused.
   std::vector<std::pair<JobId, SimTime>> ExcusesToRenew(SimTime now) const;

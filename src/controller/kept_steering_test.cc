@@ -104,6 +104,25 @@ TEST(KeptSteeringTest, AnAnswerThatComesWithTheEndOfItsTimeIsAnAnswer) {
   EXPECT_THAT(Names(Handle(&world, late.get(), 1100 + deadline, {})), ElementsAre("take_spare"));
 }
 
+// The diagnosis needs seconds to learn of a run. What it says when the job has just been stopped is about the run before.
+TEST(KeptSteeringTest, AReportOfTheRunBeforeAnswersNoRestart) {
+  World world;
+  auto steering = Start(&world, 0);
+  Handle(&world, steering.get(), 1, {Running()});
+  model::Finding hang = SickHost(1, kJob, kSick, At(1));
+  hang.action = model::RecommendedAction::kRestart;
+  const auto stop = Handle(&world, steering.get(), 2, {FindingReported{hang}});
+  ASSERT_THAT(Names(stop), ElementsAre("stop_job"));
+  world.outcomes = {StepDone{.action = stop[0].number, .attempt = 1}};
+  EXPECT_THAT(Names(Handle(&world, steering.get(), 3, {Running()})), ElementsAre("restart_job"));
+  JobRunning before = Running();
+  before.is_new_run = false;
+  Handle(&world, steering.get(), 4, {before});
+  EXPECT_TRUE(steering->steering().IsBusy(kJob));
+  Handle(&world, steering.get(), 5, {Running()});
+  EXPECT_FALSE(steering->steering().IsBusy(kJob));
+}
+
 TEST(KeptSteeringTest, AnotherModeGivesUpWhatIsUnderWay) {
   World world;
   auto first = Start(&world, 0);

@@ -106,8 +106,8 @@ void Steering::Take(SimTime now, const JobRunning& event) {
   if (const auto found = sequences_.find(event.job); found != sequences_.end()) {
     const Sequence& sequence = found->second;
     const SteeringAction* current = attempts_.Find(sequence.current);
-    const bool is_ours =
-        current != nullptr && std::holds_alternative<RestartJob>(current->step) && sequence.hosts == event.hosts;
+    const bool is_ours = event.is_new_run && current != nullptr && std::holds_alternative<RestartJob>(current->step) &&
+                         sequence.hosts == event.hosts;
     if (is_ours) return Take(now, StepDone{.action = sequence.current});
     if (jobs_.at(event.job).hosts == event.hosts) return;
     Tell(now, Advise{event.job}, event.job, &sequence.finding, "the job was restarted by others; ours is dropped");
@@ -270,6 +270,8 @@ Steering::Objection Steering::FindObjection(SimTime now, const Finding& finding,
   if (options_.mode == SteeringMode::kObserve) return {"observe", "observing only"};
   if (job.needs_operator) return {"operator", "an action on the job was given up; an operator has to look first", true};
   if (sequences_.contains(finding.job)) return {"busy", "another action on the job is under way", true};
+  const bool is_returning = std::ranges::any_of(guilty, [&](HostId host) { return returning_.contains(host); });
+  if (is_returning) return {"returning", "the host was isolated, and its return is under way", true};
   for (const auto& [other, sequence] : sequences_) {
     const bool is_shared = !sequence.waits_for_spare && std::ranges::any_of(guilty, [&](HostId host) {
       return std::ranges::count(sequence.hosts, host) > 0;

@@ -176,6 +176,8 @@ class Steering {
   // After Restore(): findings are made again, by a diagnosis that knows nothing of earlier ones. The time of actions
   // that were sent and not answered starts now. Returns them, in order: whether they were carried out is not known.
   std::vector<SteeringAction> Resume(SimTime now);
+  // The action, which was returned before, has been begun only now: the time of its attempt starts anew.
+  void NoteBegun(SimTime now, const SteeringAction& action) { attempts_.NoteBegun(now, action); }
   // Nothing under way continues, since nothing carries it out any more: the operator is asked about the jobs, isolated
   // hosts stay isolated. Returns the messages about that.
   std::vector<SteeringAction> Abandon(SimTime now, const std::string& why);

@@ -1,5 +1,7 @@
 #include "controller/steering_dispatcher.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace fairlead::controller {
@@ -9,9 +11,9 @@ SteeringDispatcher::SteeringDispatcher(Steering* steering, ActionBackend* backen
 
 std::vector<SteeringAction> SteeringDispatcher::Handle(SimTime now, std::span<const SteeringEvent> events) {
   std::vector<SteeringAction> actions;
-  // Answers that are there come before their time is over.
-  std::vector<SteeringEvent> news = TakeOutcomes(now);
-  news.insert(news.end(), events.begin(), events.end());
+  // Answers that are there come before their time is over, and after what happened before they came.
+  std::vector<SteeringEvent> news(events.begin(), events.end());
+  std::ranges::move(TakeOutcomes(now), std::back_inserter(news));
   HandleOnce(now, news, &actions);
   // Every round answers actions, and a sequence has a finite number of them.
   for (news = TakeOutcomes(now); !news.empty(); news = TakeOutcomes(now)) HandleOnce(now, news, &actions);

@@ -241,6 +241,23 @@ TEST(SteeringTest, AHostOfAJobThatIsBeingRestartedIsNotIsolatedForAnother) {
   EXPECT_TRUE(bench.steering.IsIsolated(HostId(30)));
 }
 
+// Two programs at once, one that isolates the host and one that returns it: who is last wins.
+TEST(SteeringTest, AHostIsNotIsolatedWhileItIsBeingReturned) {
+  Bench bench;
+  constexpr JobId kOther(2);
+  bench.Send(1, JobRunning{.job = kOther, .hosts = Hosts(30, 20)});
+  Finding shared = FindingAbout(1, {30});
+  shared.job = kOther;
+  bench.Obey(2000, bench.Tell(2000, shared));
+  const std::vector<SteeringAction> back = bench.Send(2001, HostTested{HostId(30), true});
+  ASSERT_EQ(back.size(), 1u);
+  EXPECT_TRUE(IsAdvice(bench.Tell(2002, FindingAbout(2, {30})), "its return is under way"));
+  const std::vector<SteeringStep> steps = bench.Obey(2003, back);
+  ASSERT_GE(steps.size(), 2u);
+  EXPECT_TRUE(std::holds_alternative<ReturnHost>(steps[0]));
+  EXPECT_TRUE(std::holds_alternative<IsolateHost>(steps[1]));
+}
+
 TEST(SteeringTest, WhatIsClearedMeanwhileIsNotActedUpon) {
   Bench bench;
   bench.Obey(10, bench.Tell(10, FindingAbout(0, {7})));

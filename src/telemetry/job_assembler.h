@@ -76,9 +76,9 @@ class JobAssembler {
     ProcessKey key;
     uint64_t order = 0;  // of arrival
     int32_t global_rank = -1;
-    bool is_there = false;  // in the latest look of its host, and alive
+    bool is_there = false;   // in the latest look of its host, and alive
     bool was_there = false;  // in some look
-    bool is_gone = false;   // was seen to be
+    bool is_gone = false;    // was seen to be
     model::ProcessExit exit;
     std::vector<ProcessCommunicator> communicators;  // as first reported; of known size, no id twice
   };

@@ -80,6 +80,9 @@ void HookWorkers::CarryOut(const Order& order) {
   HookOutcome outcome = JudgeHook(order.action, RunExecHook(run, order.input));
   const std::lock_guard lock(mutex_);
   if (is_over_) return;
+  // What comes next may be spoilt by doing it again.
+  const uint64_t number = order.action.number;
+  if (outcome.done.succeeded) std::erase_if(orders_, [&](const Order& other) { return other.action.number == number; });
   outcomes_.emplace_back(std::move(outcome.done));
   if (outcome.tested) outcomes_.emplace_back(*outcome.tested);
 }

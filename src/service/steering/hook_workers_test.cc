@@ -82,7 +82,7 @@ TEST_F(HookWorkersTest, ASlowProgramDelaysNoOther) {
 
 TEST_F(HookWorkersTest, OfOneActionThereIsOneProgramAndTheLatestAttemptCounts) {
   ASSERT_EQ(mkfifo(folder_.File("pipe").c_str(), 0600), 0);
-  const auto workers = Start("read n a; touch $1/begun$a; test $a = 1 && cat $1/pipe; echo $n $a", 3);
+  const auto workers = Start("read n a; touch $1/begun$a; test $a = 1 && { cat $1/pipe; exit 1; }; echo $n $a", 3);
   Begin(workers.get(), 1, 1);
   WaitForFile("begun1");
   Begin(workers.get(), 1, 2);
@@ -95,6 +95,20 @@ TEST_F(HookWorkersTest, OfOneActionThereIsOneProgramAndTheLatestAttemptCounts) {
   EXPECT_EQ(NextOutcome(workers.get()).attempt, 1u);
   EXPECT_EQ(NextOutcome(workers.get()).attempt, 3u);
   EXPECT_FALSE(fs::exists(folder_.File("begun2")));
+}
+
+// What comes after a success may be spoilt by doing it again: a job that was stopped is being started.
+TEST_F(HookWorkersTest, AfterASuccessNoAttemptThatWaitsIsMade) {
+  ASSERT_EQ(mkfifo(folder_.File("pipe").c_str(), 0600), 0);
+  const auto workers = Start("read n a; touch $1/begun$n-$a; test $n = 1 && cat $1/pipe; echo $n $a", 1);
+  Begin(workers.get(), 1, 1);
+  WaitForFile("begun1-1");
+  Begin(workers.get(), 1, 2);
+  Begin(workers.get(), 2, 1);
+  std::ofstream(folder_.File("pipe")) << "go";
+  EXPECT_EQ(NextOutcome(workers.get()).attempt, 1u);
+  EXPECT_EQ(NextOutcome(workers.get()).action, 2u);
+  EXPECT_FALSE(fs::exists(folder_.File("begun1-2")));
 }
 
 TEST_F(HookWorkersTest, ItsEndEndsPrograms) {

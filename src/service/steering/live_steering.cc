@@ -198,6 +198,7 @@ bool LiveSteering::CarryOut(SimTime now) {
   for (const AuditEntry& entry : batch_.news) TellPeople(now, entry);
   for (const SteeringAction& action : batch_.begun) {
     ++begun_[std::string(controller::Name(action.step))];
+    kept_->NoteBegun(now, action);
     backend_->Begin(now, action);
   }
   // Left where it is, the lines are written once more after a death.

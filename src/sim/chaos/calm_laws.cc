@@ -17,6 +17,9 @@ namespace {
 
 using Key = std::pair<std::string, uint64_t>;  // job, connection
 
+// From the start of a job to its layout, and for findings to clear.
+constexpr SimDuration kWatchedWithin(15'000'000'000);
+
 class CalmCheck {
  public:
   explicit CalmCheck(const CalmSurroundings& world) : world_(world) {}
@@ -38,6 +41,8 @@ class CalmCheck {
     CheckSendersAreHeld();
     CheckRules();
     CheckClasses();
+    CheckIsolations();
+    CheckJobs();
     return fault_;
   }
 
@@ -170,6 +175,51 @@ class CalmCheck {
                              socket.traffic_class.has_value() ? std::to_string(*socket.traffic_class) : "none",
                              level == levels.end() ? "unknown" : std::to_string(level->second));
         });
+      }
+    }
+  }
+
+  // What the scheduler did is what steering knows, unless it says that it does not know.
+  void CheckIsolations() {
+    const controller::Steering& steering = world_.controller.diagnosis().steering().steering();
+    for (uint32_t h = 0; h < world_.agents.size(); ++h) {
+      const controller::HostCondition condition = steering.ConditionOf(HostId(h));
+      if (condition == controller::HostCondition::kInDoubt) continue;
+      const bool is_away = world_.scheduler.isolated().contains(h);
+      const bool is_known_to_be =
+          condition == controller::HostCondition::kIsolated || condition == controller::HostCondition::kIsolating;
+      Expect(is_away == is_known_to_be, "steering knows which hosts are isolated", [&] {
+        return fmt::format("{} is {}isolated, and counts as {}", HostName(h), is_away ? "" : "not ",
+                           controller::Name(condition));
+      });
+    }
+  }
+
+  // A job runs, and is watched with all its processes; or steering keeps it, and says so.
+  void CheckJobs() {
+    const controller::JobWatch& watch = world_.controller.diagnosis().watch();
+    const std::vector<controller::WatchedJob> watched = watch.Jobs();
+    for (const VirtualJobs::State& job : world_.jobs.States()) {
+      const auto id = watch.FindJob(std::string(job.name));
+      if (job.is_held) {
+        const auto condition =
+            id.has_value() ? world_.controller.diagnosis().steering().steering().ConditionOf(*id) : std::nullopt;
+        Expect(condition.has_value() && *condition != controller::JobCondition::kRunning,
+               "steering forgets no job that it has stopped", [&] {
+                 return fmt::format("{} is stopped, and counts as {}", job.name,
+                                    condition.has_value() ? controller::Name(*condition) : "unknown");
+               });
+        continue;
+      }
+      if (!job.is_running || job.is_broken || world_.now - job.started_at < kWatchedWithin) continue;
+      const auto found = std::ranges::find(watched, id.value_or(JobId()), &controller::WatchedJob::id);
+      Expect(found != watched.end() && found->num_ranks == job.hosts.size(), "every job is watched", [&] {
+        return fmt::format("{} has {} processes, of which {} are watched", job.name, job.hosts.size(),
+                           found == watched.end() ? 0 : found->num_ranks);
+      });
+      for (const controller::WatchedFinding& finding : watch.Findings()) {
+        const bool holds = finding.job == job.name && finding.finding.state == model::FindingState::kConfirmed;
+        Expect(!holds, "no finding holds about a job that is well", [&] { return finding.finding.summary; });
       }
     }
   }

@@ -11,6 +11,7 @@
 
 #include "controller/traffic_controller.h"
 #include "sim/chaos/virtual_jobs.h"
+#include "sim/chaos/virtual_scheduler.h"
 #include "sim/hosts/virtual_agent.h"
 #include "sim/hosts/virtual_controller.h"
 #include "sim/hosts/virtual_kernel.h"
@@ -24,6 +25,8 @@ struct CalmSurroundings {
   std::span<const std::unique_ptr<hosts::VirtualAgent>> agents;    // [host]
   const hosts::VirtualController& controller;
   const VirtualJobs& jobs;
+  const VirtualScheduler& scheduler;
+  SimTime now;
   LinkId taken_out;  // one direction of a cable that an operator has reported as down
 };
 

@@ -162,16 +162,19 @@ class World {
     queue_.At(calm + kRepair, [this] { TakeOutCable(); });
     RunUntil(calm + options_.calm_for);
     if (violation_.has_value()) return;  // the run stopped there, before the cable was taken out
-    const CalmSurroundings surroundings = {network_, kernels_, agents_, controller_, jobs_, *taken_out_};
-    if (!Accept(FindFaultInCalm(surroundings))) return;
+    if (!Accept(FindFaultInCalm(InCalm()))) return;
     const PathsInForce before = PathsOf(controller_.core());
     KillController(kRestart);
     // Later, new measurements may turn the order.
     RunUntil(queue_.now() + kAfterAnnouncements);
     if (!Accept(FindOtherLevel(before, PathsOf(controller_.core())))) return;
     RunUntil(queue_.now() + kAfterDeath);
-    if (!Accept(FindFaultInCalm(surroundings))) return;
+    if (!Accept(FindFaultInCalm(InCalm()))) return;
     Accept(FindOtherPath(before, PathsOf(controller_.core())));
+  }
+
+  CalmSurroundings InCalm() const {
+    return {network_, kernels_, agents_, controller_, jobs_, scheduler_, queue_.now(), *taken_out_};
   }
 
   // False: the run is over.

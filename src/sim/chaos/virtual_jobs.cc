@@ -55,6 +55,7 @@ void VirtualJobs::StartJob(uint32_t j, std::vector<uint32_t> hosts) {
     return;
   }
   job.is_running = true;
+  job.is_over = false;
   job.started_at = queue_.now();
   ++job.run;
   job.hosts = std::move(hosts);
@@ -79,6 +80,7 @@ void VirtualJobs::StartJob(uint32_t j, std::vector<uint32_t> hosts) {
 void VirtualJobs::EndJob(uint32_t j, Ending ending, bool starts_again) {
   Job& job = jobs_[j];
   if (!std::exchange(job.is_running, false)) return;
+  job.is_over = ending == Ending::kFinished;
   for (size_t place = 0; place < job.pids.size(); ++place) EndProcess(j, place, ending);
   if (starts_again) queue_.After(Milliseconds(10, 5'000), [this, j] { StartJob(j, ChooseHosts()); });
 }
@@ -178,7 +180,7 @@ std::optional<uint32_t> VirtualJobs::FindJob(std::string_view name) const {
 
 void VirtualJobs::Stop(std::string_view job) {
   const std::optional<uint32_t> j = FindJob(job);
-  if (!j.has_value()) return;
+  if (!j.has_value() || jobs_[*j].is_over) return;
   jobs_[*j].is_held = true;
   EndJob(*j, Ending::kTerminated, /*starts_again=*/false);
 }

@@ -71,6 +71,7 @@ class VirtualJobs {
     uint64_t run = 0;  // number of its starts
     bool is_running = false;
     bool is_held = false;
+    bool is_over = false;  // its latest run had finished: what starts next is another job of that name
     SimTime started_at;
     std::vector<uint32_t> hosts;
     std::vector<int32_t> pids;  // [place]; 0: has ended

@@ -16,6 +16,9 @@ constexpr uint64_t kFailsOneIn = 8;
 // From a fault to what is done about it, with all attempts and a controller that is away in between.
 constexpr SimDuration kGuiltyFor(90'000'000'000);
 
+// From the start of a job to what is done about its run before: likewise, with what was under way by then.
+constexpr SimDuration kWellFor(30'000'000'000);
+
 }  // namespace
 
 VirtualScheduler::VirtualScheduler(uint64_t seed, SimTime calm_at, Surroundings surroundings)
@@ -31,6 +34,13 @@ void VirtualScheduler::Begin(const SteeringAction& action, const controller::Ste
                                        controller::Describe(action.step, names), action.reason);
   surroundings_.queue->Log([&] { return "begins " + text; });
   Check(action, job, text);
+  // As service/steering/hook_workers.h: one program of an action at a time, and none after its success.
+  const auto [running, is_new] = busy_.try_emplace(action.number);
+  if (is_new) return Run(action, job);
+  running->second = action;
+}
+
+void VirtualScheduler::Run(const SteeringAction& action, const std::string& job) {
   const bool fails = surroundings_.queue->now() < calm_at_ && random_.Below(kFailsOneIn) == 0;
   surroundings_.queue->After(
       hosts::RandomMilliseconds(&random_, 50, 1500),
@@ -41,6 +51,11 @@ void VirtualScheduler::Begin(const SteeringAction& action, const controller::Ste
         if (is_gone) return;
         if (const auto* test = std::get_if<controller::TestHost>(&action.step); test != nullptr && !fails) {
           outcomes_.emplace_back(controller::HostTested{.host = test->host, .is_healthy = true});
+        }
+        const std::optional<SteeringAction> waiting = std::move(busy_.extract(action.number).mapped());
+        if (fails && waiting.has_value()) {
+          busy_.try_emplace(action.number);
+          Run(*waiting, job);
         }
         outcomes_.emplace_back(controller::StepDone{.action = action.number,
                                                     .attempt = action.attempt,
@@ -62,6 +77,7 @@ void VirtualScheduler::OutcomesKept() { recorded_.merge(reported_); }
 
 void VirtualScheduler::ControllerDied() {
   ++controller_;
+  busy_.clear();
   outcomes_.clear();
   reported_.clear();
 }
@@ -70,8 +86,10 @@ void VirtualScheduler::Check(const SteeringAction& action, const std::string& jo
   if (recorded_.contains(action.number)) Violate("an action with a recorded outcome does not begin again", text);
   if (const auto* isolate = std::get_if<controller::IsolateHost>(&action.step)) {
     CheckGuilt(job, isolate->host.value(), text);
+    CheckNeed(job, text);
   } else if (std::holds_alternative<controller::StopJob>(action.step)) {
     CheckGuilt(job, std::nullopt, text);
+    CheckNeed(job, text);
   } else if (const auto* restart = std::get_if<controller::RestartJob>(&action.step)) {
     CheckGuilt(job, std::nullopt, text);
     CheckRestart(job, *restart, text);
@@ -87,6 +105,14 @@ void VirtualScheduler::CheckGuilt(const std::string& job, std::optional<uint32_t
           text);
 }
 
+void VirtualScheduler::CheckNeed(const std::string& job, const std::string& text) {
+  for (const VirtualJobs::State& state : surroundings_.jobs->States()) {
+    const bool is_well =
+        state.is_running && !state.is_broken && surroundings_.queue->now() - state.started_at > kWellFor;
+    if (state.name == job && is_well) Violate("a job that is well is left alone", text);
+  }
+}
+
 void VirtualScheduler::CheckRestart(const std::string& job, const controller::RestartJob& restart,
                                     const std::string& text) {
   for (const HostId host : restart.hosts) {
@@ -97,6 +123,7 @@ void VirtualScheduler::CheckRestart(const std::string& job, const controller::Re
 }
 
 void VirtualScheduler::Do(const Step& step, const std::string& job) {
+  surroundings_.queue->Log([&] { return fmt::format("is done: {} of {}", controller::Name(step), job); });
   if (const auto* isolate = std::get_if<controller::IsolateHost>(&step)) {
     if (isolated_.insert(isolate->host.value()).second) ++num_isolated_;
     spares_.erase(isolate->host.value());

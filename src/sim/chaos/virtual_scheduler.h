@@ -2,7 +2,7 @@
 // fails now and then, and forgets nothing.
 //
 // Laws        only a host on which something of the job has broken is isolated, and only such a job is stopped or
-//             restarted
+//             restarted; not one that has started again since, and has been well for a while
 //             an action whose outcome was recorded does not begin again
 //             a job is restarted on hosts that are not isolated, and on spares that no other job has
 #pragma once
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -50,8 +51,10 @@ class VirtualScheduler {
  private:
   using Step = controller::SteeringStep;
 
+  void Run(const controller::SteeringAction& action, const std::string& job);
   void Check(const controller::SteeringAction& action, const std::string& job, const std::string& text);
   void CheckGuilt(const std::string& job, std::optional<uint32_t> host, const std::string& text);
+  void CheckNeed(const std::string& job, const std::string& text);
   void CheckRestart(const std::string& job, const controller::RestartJob& restart, const std::string& text);
   void Do(const Step& step, const std::string& job);
   void Violate(std::string law, std::string text);
@@ -60,6 +63,8 @@ class VirtualScheduler {
   SimTime calm_at_;
   Surroundings surroundings_;
   uint64_t controller_ = 0;  // number of the process
+  // [number of an action] Whose program runs: a later attempt that waits for its end, if there is one.
+  std::map<uint64_t, std::optional<controller::SteeringAction>> busy_;
   std::set<uint32_t> isolated_;
   std::map<uint32_t, std::string> spares_;  // given to jobs
   std::vector<controller::SteeringEvent> outcomes_;

@@ -43,9 +43,9 @@ void VirtualDiagnosis::Tick(SimTime now) {
   for (const controller::ProcessesLooked& look : std::exchange(inbox_, {})) watch_.Take(now, look.host, look.look);
   for (controller::SteeringEvent& event : watch_.Tick(now)) steering_.Take(std::move(event));
   for (const auto& [host, judged] : watch_.TakeJudged()) surroundings_.judge(host, judged);
-  if (!batch_.is_made || CarryOut()) {
+  if (!batch_.is_made || CarryOut(now)) {
     MakeBatch(now);
-    if (batch_.is_made) CarryOut();
+    if (batch_.is_made) CarryOut(now);
   }
   for (const auto& [job, until] : steering_.ExcusesToRenew(now)) watch_.Excuse(job, until);
 }
@@ -57,7 +57,7 @@ void VirtualDiagnosis::MakeBatch(SimTime now) {
   batch_.begun = std::move(made.begun);
 }
 
-bool VirtualDiagnosis::CarryOut() {
+bool VirtualDiagnosis::CarryOut(SimTime now) {
   if (surroundings_.sabotage == Sabotage::kUnkeptActions) {
     for (const SteeringAction& action : std::exchange(batch_.begun, {})) surroundings_.begin(action, steering_.names());
   }
@@ -76,7 +76,10 @@ bool VirtualDiagnosis::CarryOut() {
     watch_.Excuse(excuse->job, excuse->until);
     steering_.NoteExcused(excuse->job);
   }
-  for (const SteeringAction& action : batch_.begun) surroundings_.begin(action, steering_.names());
+  for (const SteeringAction& action : batch_.begun) {
+    steering_.NoteBegun(now, action);
+    surroundings_.begin(action, steering_.names());
+  }
   batch_ = {};
   return true;
 }

@@ -68,7 +68,7 @@ class VirtualDiagnosis {
 
   void MakeBatch(SimTime now);
   // False: it is stuck.
-  bool CarryOut();
+  bool CarryOut(SimTime now);
 
   Surroundings surroundings_;
   controller::JobWatch watch_;
