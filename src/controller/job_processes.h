@@ -12,6 +12,7 @@
 //             while after a process has begun, has ended, or has a new communicator.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -46,6 +47,9 @@ class JobProcesses {
   // Args: now does not run backwards; all that the host sees of the job.
   void Note(SimTime now, HostId host, const std::vector<telemetry::SeenProcess>& seen);
 
+  // Nobody listened until now: that a host was not heard before says nothing.
+  void NoteOwnSilence(SimTime until) { listening_since_ = until; }
+
   // Whether all processes that are alive belong to a later run than the others, of which there are some.
   bool IsNewRun(SimTime now, const RunOptions& options) const;
   // Forgets the others. Returns them.
@@ -71,7 +75,7 @@ class JobProcesses {
   };
 
   bool IsHeard(SimTime now, HostId host, const RunOptions& options) const {
-    return now - heard_.at(host) < options.host_silent_for;
+    return now - std::max(heard_.at(host), listening_since_) < options.host_silent_for;
   }
 
   // Ever had by one that has ended.
@@ -81,6 +85,7 @@ class JobProcesses {
 
   std::map<ProcessKey, Process> processes_;
   std::map<HostId, SimTime> heard_;
+  SimTime listening_since_;
   SimTime changed_;  // when the last process was first seen, had ended, or had another communicator
 };
 

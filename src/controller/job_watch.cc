@@ -20,6 +20,8 @@ using model::FindingState;
 
 // Agents tell for about a minute of processes that have ended.
 constexpr SimDuration kFormerFor(600'000'000'000);
+// There is a tick each second at least.
+constexpr SimDuration kOwnSilenceMin(3'000'000'000);
 // Whatever steering keeps a job for: by then it has been given up.
 constexpr SimDuration kForgottenAfter(86'400'000'000'000);
 
@@ -116,7 +118,15 @@ void JobWatch::StartRun(SimTime now, Job* job) {
   job->judged = now;
 }
 
+// A process that was stopped hears of some hosts before others: none was silent meanwhile.
+void JobWatch::NoteCall(SimTime now) {
+  if (now - std::exchange(last_call_, now) <= kOwnSilenceMin) return;
+  listening_since_ = now;
+  for (const auto& [id, job] : jobs_) job->processes.NoteOwnSilence(now);
+}
+
 void JobWatch::Take(SimTime now, HostId host, const ProcessesSeen& look) {
+  NoteCall(now);
   ++counters_.looks;
   Job* job = FindOrBegin(now, look);
   if (job == nullptr) return;
@@ -189,6 +199,7 @@ void JobWatch::Place(model::JobLayout* layout) const {
 // ---- Judgements ----
 
 std::vector<SteeringEvent> JobWatch::Tick(SimTime now) {
+  NoteCall(now);
   std::vector<SteeringEvent> events;
   for (auto entry = jobs_.begin(); entry != jobs_.end();) {
     Job* job = entry->second.get();
@@ -219,7 +230,7 @@ void JobWatch::Judge(SimTime now, Job* job) {
 
 bool JobWatch::IsGone(SimTime now, const Job& job) const {
   if (now < job.excused_until) return now - job.heard >= kForgottenAfter;
-  if (now - job.heard >= options_.silent_for) return true;
+  if (now - std::max(job.heard, listening_since_) >= options_.silent_for) return true;
   const auto ended_at = job.processes.AllEndedAt();
   if (!ended_at.has_value()) return false;
   return !job.processes.HasFailed() || now - std::max(*ended_at, job.excused_until) >= options_.restart_within;

@@ -143,6 +143,7 @@ class JobWatch {
  private:
   struct Job;
 
+  void NoteCall(SimTime now);
   Job* FindOrBegin(SimTime now, const ProcessesSeen& look);
   void StartRun(SimTime now, Job* job);
   bool IsGone(SimTime now, const Job& job) const;
@@ -165,6 +166,8 @@ class JobWatch {
   std::map<std::string, JobId> ids_;
   std::map<std::string, JobId> restored_;  // of jobs that have not been seen yet
   uint32_t num_jobs_ = 0;                  // ever
+  SimTime last_call_;                      // of Take() or Tick()
+  SimTime listening_since_;                // without a pause
   // Processes of runs that are over, by the name of their job, and since when.
   std::map<std::pair<std::string, ProcessKey>, SimTime> former_;
   SimTime next_former_look_;

@@ -262,6 +262,19 @@ TEST_F(JobWatchTest, ACrashedJobIsGoneUnlessItIsRestarted) {
   EXPECT_THAT(Of<JobGone>(Look({&run})), SizeIs(1));
 }
 
+// A controller that was stopped for a while hears of one host of a new run first: the others were not silent meanwhile.
+TEST_F(JobWatchTest, NoHostIsSilentWhileNobodyListens) {
+  Run run = Start({0, 1});
+  LookFor(7, {&run});
+  EndAll(&run, -1);
+  Run next = Start({0, 1});
+  LookFor(2, {&run, &next});
+  now_ = now_ + SimDuration(15'000'000'000);
+  const auto restarted = Of<JobRunning>(LookFor(15, {&run, &next}));
+  ASSERT_THAT(restarted, SizeIs(1));
+  EXPECT_THAT(restarted[0].hosts, ElementsAre(HostId(0), HostId(1)));
+}
+
 TEST_F(JobWatchTest, AnExcusedJobStaysWhateverBecomesOfItsProcesses) {
   Run run = Start({0, 1});
   LookFor(8, {&run});

@@ -104,7 +104,8 @@ TEST(KeptSteeringTest, AnAnswerThatComesWithTheEndOfItsTimeIsAnAnswer) {
   EXPECT_THAT(Names(Handle(&world, late.get(), 1100 + deadline, {})), ElementsAre("take_spare"));
 }
 
-// The diagnosis needs seconds to learn of a run. What it says when the job has just been stopped is about the run before.
+// The diagnosis needs seconds to learn of a run. What it says when the job has just been stopped is about the run
+// before.
 TEST(KeptSteeringTest, AReportOfTheRunBeforeAnswersNoRestart) {
   World world;
   auto steering = Start(&world, 0);
