@@ -351,6 +351,7 @@ class TrafficController {
   std::string Translate(HostId host, const WantedConnection& wanted, traffic::ConnectionRequest* request) const;
   std::string TranslateHeld(HostId host, const HeldConnection& held, traffic::ConnectionRequest* request) const;
   void TakeHeld(JobId job, HostId host, const traffic::HeldConnection& held, const std::vector<uint16_t>& socket_ports);
+  void ReleaseOthers(JobId job, HostId host, std::span<const traffic::HeldConnection> announced);
   void StrikeAllBut(JobId job, HostId host, const std::set<uint64_t>& named);
   std::optional<JobId> FindJob(const std::string& name) const;
   std::optional<JobId> Intern(const std::string& name);

@@ -228,6 +228,7 @@ void TrafficController::Hear(HostId host, const ConnectionsHeld& message) {
   if (!job) return;
   announced.job = *job;
   if (hosts_[host].is_announcing) hosts_[host].announced.insert(*job);
+  ReleaseOthers(*job, host, announced.connections);
   std::set<uint64_t> named;
   for (size_t c = 0; c < taken.size(); ++c) {
     named.insert(taken[c]->wanted.connection);
@@ -249,6 +250,20 @@ void TrafficController::Hear(HostId host, const ConnectionsHeld& message) {
   }
   const Job& known = jobs_.at(*job);
   SendTo(host, LevelSet{.job = known.name, .level = known.level, .reason = known.reason});
+}
+
+// What an agent announces is what it has, whatever was said in its name before.
+void TrafficController::ReleaseOthers(JobId job, HostId host, std::span<const traffic::HeldConnection> announced) {
+  traffic::ConnectionsReleased others = {.host = host, .job = job, .connections = {}};
+  for (const traffic::HeldConnection& held : announced) {
+    const Connection* known = FindConnection(job, host, held.request.connection);
+    if (known != nullptr && known->request != held.request) others.connections.push_back(held.request.connection);
+  }
+  if (others.connections.empty()) return;
+  ++jobs_.at(job).num_pending;  // it keeps its number
+  Remove(job, host, others.connections);
+  --jobs_.at(job).num_pending;
+  releases_.push_back(std::move(others));
 }
 
 // Connections of an earlier agent of this host that this one has forgotten: heartbeats would keep them forever.

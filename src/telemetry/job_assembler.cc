@@ -131,6 +131,19 @@ std::string JobAssembler::FindContradiction(const Process& process, const Claims
   return "";
 }
 
+// Whether these are all ranks of the job, by a communicator that all of them are in, each with its own rank.
+bool JobAssembler::IsWhole(const std::vector<const Process*>& processes) {
+  std::map<uint64_t, std::set<int32_t>> ranks;  // by communicator
+  for (const Process* process : processes) {
+    for (const ProcessCommunicator& reported : process->communicators) {
+      std::set<int32_t>& known = ranks[reported.id];
+      if (reported.rank == process->global_rank) known.insert(reported.rank);
+      if (known.size() == reported.num_ranks) return true;
+    }
+  }
+  return false;
+}
+
 // Old processes that none waits for live beside those of the next start. A single replaced rank is not another start:
 // it meets the remaining ones, and so is connected with them and with its predecessor. Processes that were never seen
 // alive, nor any that they hang together with, had ended before anybody looked: they are of an earlier start.
@@ -144,6 +157,7 @@ std::set<const JobAssembler::Process*> JobAssembler::FindOtherStarts() const {
       sets.Join(met.try_emplace(reported.id, p).first->second, p);
   }
   struct Start {
+    std::set<HostId> hosts;  // of the living
     size_t num_living = 0;
     bool was_seen = false;  // one of them alive
     uint64_t order = UINT64_MAX;
@@ -152,6 +166,7 @@ std::set<const JobAssembler::Process*> JobAssembler::FindOtherStarts() const {
   std::map<uint32_t, Start> starts;
   for (uint32_t p = 0; p < all.size(); ++p) {
     Start& start = starts[sets.Find(p)];
+    if (all[p]->is_there) start.hosts.insert(all[p]->key.host);
     start.num_living += all[p]->is_there ? 1 : 0;
     start.was_seen |= all[p]->was_there;
     start.order = std::min(start.order, all[p]->order);
@@ -160,13 +175,17 @@ std::set<const JobAssembler::Process*> JobAssembler::FindOtherStarts() const {
   std::vector<const Start*> by_weight;
   by_weight.reserve(starts.size());
   for (const auto& [root, start] : starts) by_weight.push_back(&start);
-  std::ranges::sort(by_weight, {},
-                    [](const Start* s) { return std::tuple(-static_cast<int64_t>(s->num_living), s->order); });
+  // What a single host says counts once.
+  std::ranges::sort(by_weight, {}, [](const Start* s) {
+    return std::tuple(-static_cast<int64_t>(s->hosts.size()), -static_cast<int64_t>(s->num_living), s->order);
+  });
+  const bool is_complete = !by_weight.empty() && IsWhole(by_weight.front()->processes);
   std::set<int32_t> taken;
   std::set<const Process*> others;
   for (const Start* start : by_weight) {
     const bool is_earlier = !start->was_seen && by_weight.front()->num_living > 0;
-    const bool is_other = is_earlier || std::ranges::any_of(start->processes, [&](const Process* p) {
+    const bool is_beside = is_complete && start != by_weight.front();
+    const bool is_other = is_earlier || is_beside || std::ranges::any_of(start->processes, [&](const Process* p) {
                             return taken.contains(p->global_rank);
                           });
     for (const Process* process : start->processes) {

@@ -8,8 +8,9 @@
 //             Claims are taken in order of arrival, of the living before those of the dead: a process that says
 //             anything that an earlier one denies (same rank of the job or of a communicator, another size) is left
 //             out. So are all of another start of the job: processes that hang together by communicators, and claim a
-//             rank that another such set has, of which more live, or which came first; or of which none was ever seen
-//             alive, while others live. A layout is made when nothing new has come for `settle_for` and all ranks are
+//             rank that another such set has, which lives on more hosts, or of which more live, or which came first;
+//             or of which none was ever seen alive, while others live; or beside a set that has all ranks of a
+//             communicator, which are those of the job. A layout is made when nothing new has come for `settle_for` and all ranks are
 //             there, or `wait_for` after the first process with those that are; then again whenever a process or a
 //             communicator has joined, or another process has taken a rank. Ranks are numbered without gaps, in order.
 //             Communicators are numbered by their ids; only those of which all ranks are known take part.
@@ -112,6 +113,7 @@ class JobAssembler {
   std::string Describe(const Process& process) const;
   std::string FindContradiction(const Process& process, const Claims& claims) const;
   void NoteLeftOut(const Process& process, const std::string& why, std::vector<std::string>* notes) const;
+  static bool IsWhole(const std::vector<const Process*>& processes);
   std::set<const Process*> FindOtherStarts() const;
   Claims TakeClaims(std::vector<std::string>* notes) const;
   void PlanRanks(Claims* claims, Plan* plan) const;

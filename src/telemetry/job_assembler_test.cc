@@ -256,6 +256,26 @@ TEST(JobAssemblerTest, EndedProcessesOfALargerRunBeforeAreLeftOut) {
   EXPECT_THAT(job.layout().ranks, SizeIs(3));
 }
 
+// Whoever has one host can claim many ranks of somebody else's job there, but knows none of its communicators.
+TEST(JobAssemblerTest, OneHostCannotTakeAJobOver) {
+  AssembledJob job(4);
+  job.LookFor(10);
+  HostLook lies{.host = HostId(7), .number = 0, .at = job.now, .processes = {}};
+  for (int32_t rank = 0; rank < 20; ++rank) {
+    HostLook::Process& process = lies.processes.emplace_back();
+    process.report.pid = 1 + rank;
+    process.report.global_rank = rank;
+    process.report.communicators = {{.id = 666, .name = "", .num_ranks = 20, .rank = rank, .is_finalized = false}};
+  }
+  for (int i = 0; i < 70; ++i) {
+    ++lies.number;
+    job.assembler.Add(job.now, lies);
+    job.Look();
+  }
+  EXPECT_THAT(job.layout().ranks, SizeIs(4));
+  EXPECT_THAT(job.assembler.notes(), testing::Contains(HasSubstr("is of another start of the job")));
+}
+
 TEST(JobAssemblerLawsTest, TheOrderOfArrivalChangesNothing) {
   std::optional<JobLayout> expected;
   for (uint64_t seed = 1; seed <= 50; ++seed) {

@@ -57,13 +57,15 @@ struct ConnectionRequest {
   NicId source;
   NicId destination;             // on another host
   uint32_t num_queue_pairs = 1;  // 1 .. kMaxQueuePairs
-  double weight = 1;             // of each queue pair; > 0, finite; in any unit that all requests share
+  double weight = 1;             // of each queue pair; > 0, <= kWeightMax; in any unit that all requests share
   uint8_t protocol = 17;
   uint16_t destination_port = 4791;
 
   friend bool operator==(const ConnectionRequest&, const ConnectionRequest&) = default;
 };
 inline constexpr uint32_t kMaxQueuePairs = 256;
+// Loads of links are sums of weights: beside a larger one the others would be lost to rounding, for good.
+inline constexpr double kWeightMax = 1e6;
 
 // The agent of the source NICs' host asks. A repeated request has the same answer.
 struct PathsRequested {

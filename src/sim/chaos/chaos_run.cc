@@ -11,6 +11,7 @@
 #include "diagnosis/c4d/c4d_diagnosis.h"
 #include "sim/chaos/calm_laws.h"
 #include "sim/chaos/chaos_fabric.h"
+#include "sim/chaos/liar.h"
 #include "sim/chaos/virtual_jobs.h"
 #include "sim/chaos/virtual_scheduler.h"
 #include "sim/hosts/event_queue.h"
@@ -28,6 +29,8 @@ namespace {
 constexpr SimDuration kConvergence(200'000'000);
 constexpr SimDuration kRestart(200'000'000);
 constexpr int64_t kSlowness = 100;
+// From a lie to what is done about it.
+constexpr SimDuration kBelievedFor(60'000'000'000);
 // From the last fault to the report of an operator: everything runs again.
 constexpr SimDuration kRepair(5'000'000'000);
 // From the last death of the controller: agents have announced; everything is as it stays.
@@ -99,12 +102,13 @@ hosts::VirtualControllerOptions ControllerOptions(const ChaosOptions& chaos, con
 }
 
 // Seeds of parts that must not follow from each other.
-enum class Part : uint64_t { kNetwork, kKernel, kAgent, kController, kStreams, kJobs, kScheduler };
+enum class Part : uint64_t { kNetwork, kKernel, kAgent, kController, kStreams, kJobs, kScheduler, kLiar, kFaults };
 
 class World {
  public:
   explicit World(const ChaosOptions& options)
       : options_(options),
+        random_(Seed(Part::kFaults, 0)),
         fabric_(MakeChaosFabric(options.num_hosts)),
         network_(fabric_, Seed(Part::kNetwork, 0)),
         kernels_(MakeKernels()),
@@ -129,12 +133,24 @@ class World {
                .network = &network_,
                .kernels = kernels_,
                .agents = agents_,
-               .violate = [this](hosts::Violation violation) { Violate(std::move(violation)); }}),
+               .violate = [this](hosts::Violation violation) { Violate(std::move(violation)); },
+               .is_hostile = [this](HostId host) { return IsHostile(host.value()); }}),
         scheduler_(Seed(Part::kScheduler, 0), SimTime() + options.faulty_for,
                    {.queue = &queue_,
                     .jobs = &jobs_,
                     .violate = [this](hosts::Violation violation) { Violate(std::move(violation)); },
-                    .is_hostile = [](uint32_t) { return false; }}) {}
+                    .is_hostile = [this](uint32_t host) { return IsHostile(host); }}),
+        liar_(Seed(Part::kLiar, 0), {.network = &network_,
+                                     .jobs = &jobs_,
+                                     .now = [this] { return queue_.now(); },
+                                     .connections =
+                                         [this] {
+                                           return controller_.is_alive() ? controller_.core().QueuePairs()
+                                                                         : std::vector<controller::QueuePairOnFabric>();
+                                         }}),
+        hostile_until_(options.num_hosts),
+        versions_(options.num_hosts, 0),
+        num_impostors_(options.num_hosts, 0) {}
 
   ChaosResult Run() {
     const Status status = CatchFailedChecks([this] { RunAll(); });
@@ -222,7 +238,7 @@ class World {
                     if (options_.sabotage == hosts::Sabotage::kRepeatedAnswers)
                       jobs_.connections().TakeAnswer(HostId(h), answer);
                   },
-              .send = [this, h](controller::FromAgent message) { streams_.Send(h, std::move(message)); },
+              .send = [this, h](controller::FromAgent message) { Send(h, std::move(message)); },
               .rules_changed = [this, h] { jobs_.connections().CheckPackets(HostId(h)); },
               .gpus_of = [this, h] { return jobs_.GpusOf(h); },
               .look = [this, h](SimTime since, SimDuration clock) { return Look(h, since, clock); }}));
@@ -232,11 +248,38 @@ class World {
 
   std::vector<telemetry::SeenProcess> Look(uint32_t host, SimTime since, SimDuration clock) {
     std::vector<telemetry::SeenProcess> seen = jobs_.Look(host, since, clock);
+    for (uint32_t i = 0; i < num_impostors_[host]; ++i) {
+      seen.push_back(liar_.Impostor());
+      // The kernel says whose it is.
+      seen.back().report.job += "@1001";
+    }
     if (options_.sabotage == hosts::Sabotage::kHastyDeaths && !seen.empty() && streams_.IsBroken(host)) {
       seen.front().state = model::ProcessState::kGone;
       seen.front().exit.end = model::ProcessEnd::kBroken;
     }
     return seen;
+  }
+
+  void Send(uint32_t host, controller::FromAgent message) {
+    if (auto* hello = std::get_if<controller::HostHello>(&message)) hello->protocol_version += versions_[host];
+    streams_.Send(host, std::move(message));
+  }
+
+  bool IsHostile(uint32_t host) const { return queue_.now() < hostile_until_[host]; }
+
+  // Some lies a second, and now and then very many.
+  void Lie(uint32_t host, SimTime until) {
+    if (until <= queue_.now()) {
+      KillAgent(host, SimDuration());
+      return;
+    }
+    for (uint64_t n = random_.Below(30) == 0 ? 200 : 1; n > 0; --n) Send(host, liar_.Lie(host));
+    queue_.After(hosts::RandomMilliseconds(&random_, 20, 400), [this, host, until] { Lie(host, until); });
+  }
+
+  void SetVersion(uint32_t host, uint32_t newer) {
+    versions_[host] = newer;
+    KillAgent(host, SimDuration());
   }
 
   // ---- Faults ----
@@ -317,6 +360,15 @@ class World {
       case FaultKind::kSkew:
         agents_[host]->SetClock(SimDuration(fault.amount));
         return Later(fault, [this, host] { agents_[host]->SetClock(SimDuration()); });
+      case FaultKind::kLiar:
+        hostile_until_[host] = std::max(hostile_until_[host], queue_.now() + fault.lasts + kBelievedFor);
+        return Lie(host, queue_.now() + fault.lasts);
+      case FaultKind::kImpostor:
+        num_impostors_[host] += 2;
+        return Later(fault, [this, host] { num_impostors_[host] -= 2; });
+      case FaultKind::kVersion:
+        SetVersion(host, 1);
+        return Later(fault, [this, host] { SetVersion(host, 0); });
     }
   }
 
@@ -337,6 +389,7 @@ class World {
 
   const ChaosOptions options_;
   hosts::EventQueue queue_;
+  Random random_;
   topology::Fabric fabric_;
   hosts::VirtualNetwork network_;
   std::vector<std::unique_ptr<hosts::VirtualKernel>> kernels_;  // [host]
@@ -345,6 +398,10 @@ class World {
   hosts::VirtualStreams streams_;
   VirtualJobs jobs_;
   VirtualScheduler scheduler_;
+  Liar liar_;
+  std::vector<SimTime> hostile_until_;   // [host] what is done about it by then may follow from its lies
+  std::vector<uint32_t> versions_;       // [host] of its agent, less ours
+  std::vector<uint32_t> num_impostors_;  // [host]
   bool controller_dies_ = false;
   std::optional<LinkId> taken_out_;
   std::optional<hosts::Violation> violation_;

@@ -30,14 +30,17 @@ enum class FaultKind : uint8_t {
   kHost,        // a host loses power, and boots again
   kHang,        // a training process of a host stops where it is
   kSkew,        // the clock of a host jumps, and back again
+  kLiar,        // somebody has the agent of a host, and its certificate; at the end it is started again
+  kImpostor,    // a process of another user on a host writes telemetry that looks like that of a job
+  kVersion,     // the agent of a host is replaced by one of the next version, and back again
 };
 
 // [value of FaultKind]
-inline constexpr std::array<std::string_view, 16> kFaultNames = {
-    "stream", "delay", "agent", "controller", "write",   "pause", "stall", "clock",
-    "disk",   "store", "rules", "cable",      "process", "host",  "hang",  "skew"};
+inline constexpr std::array<std::string_view, 19> kFaultNames = {
+    "stream", "delay", "agent",   "controller", "write", "pause", "stall", "clock",    "disk",   "store",
+    "rules",  "cable", "process", "host",       "hang",  "skew",  "liar",  "impostor", "version"};
 // [value of FaultKind] for people.
-inline constexpr std::array<std::string_view, 16> kFaultMeanings = {"the stream of a host; what is on its way is lost",
+inline constexpr std::array<std::string_view, 19> kFaultMeanings = {"the stream of a host; what is on its way is lost",
                                                                     "messages of a host take 100 times as long",
                                                                     "the agent of a host is killed",
                                                                     "the controller is killed",
@@ -52,7 +55,10 @@ inline constexpr std::array<std::string_view, 16> kFaultMeanings = {"the stream 
                                                                     "a training process is killed",
                                                                     "a host loses power, and boots again",
                                                                     "a training process stops where it is",
-                                                                    "the clock of a host jumps, by up to two hours"};
+                                                                    "the clock of a host jumps, by up to two hours",
+                                                                    "the agent of a host says anything",
+                                                                    "a process of another user poses as one of a job",
+                                                                    "the agent of a host speaks the next version"};
 inline std::string_view Name(FaultKind kind) { return kFaultNames[static_cast<size_t>(kind)]; }
 std::vector<FaultKind> AllFaultKinds();
 

@@ -26,6 +26,7 @@ class TrainingRun {
 
   // The rank begins nothing any more. The first one counts.
   void Stall(size_t rank, SimTime now);
+  uint64_t communicator() const { return communicator_; }
   bool is_stalled() const { return stuck_.has_value(); }
   // Nothing of the process is pending.
   bool IsIdle(size_t rank, SimTime now) const;

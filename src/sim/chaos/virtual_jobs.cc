@@ -200,7 +200,8 @@ std::vector<VirtualJobs::State> VirtualJobs::States() const {
                       .is_held = job.is_held,
                       .is_broken = job.training != nullptr && job.training->is_stalled(),
                       .started_at = job.started_at,
-                      .hosts = job.hosts});
+                      .hosts = job.hosts,
+                      .communicator = job.training == nullptr ? 0 : job.training->communicator()});
   }
   return states;
 }

@@ -60,6 +60,7 @@ class VirtualJobs {
     bool is_broken = false;  // a process is gone or stuck
     SimTime started_at;
     std::span<const uint32_t> hosts;  // of the latest run
+    uint64_t communicator = 0;        // its id
   };
   std::vector<State> States() const;
   // Whether something has broken in that job since then: on that host, where it is given.

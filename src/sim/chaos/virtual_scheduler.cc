@@ -98,18 +98,29 @@ void VirtualScheduler::Check(const SteeringAction& action, const std::string& jo
 
 void VirtualScheduler::CheckGuilt(const std::string& job, std::optional<uint32_t> host, const std::string& text) {
   const SimTime since = surroundings_.queue->now() - kGuiltyFor;
-  if (surroundings_.jobs->HasBroken(job, host, since)) return;
-  if (host.has_value() && surroundings_.is_hostile(*host)) return;
+  if (surroundings_.jobs->HasBroken(job, host, since) || HasHostile(job, host)) return;
   Violate(host.has_value() ? "only hosts on which something has broken are isolated"
                            : "only jobs in which something has broken are touched",
           text);
+}
+
+// Whether somebody has a host of that job: this one, where it is given.
+bool VirtualScheduler::HasHostile(const std::string& job, std::optional<uint32_t> host) const {
+  for (const VirtualJobs::State& state : surroundings_.jobs->States()) {
+    if (state.name != job) continue;
+    return std::ranges::any_of(state.hosts, [&](uint32_t of_job) {
+      return surroundings_.is_hostile(of_job) && host.value_or(of_job) == of_job;
+    });
+  }
+  return false;
 }
 
 void VirtualScheduler::CheckNeed(const std::string& job, const std::string& text) {
   for (const VirtualJobs::State& state : surroundings_.jobs->States()) {
     const bool is_well =
         state.is_running && !state.is_broken && surroundings_.queue->now() - state.started_at > kWellFor;
-    if (state.name == job && is_well) Violate("a job that is well is left alone", text);
+    if (state.name == job && is_well && !HasHostile(job, std::nullopt))
+      Violate("a job that is well is left alone", text);
   }
 }
 

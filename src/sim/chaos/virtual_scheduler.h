@@ -54,6 +54,7 @@ class VirtualScheduler {
   void Run(const controller::SteeringAction& action, const std::string& job);
   void Check(const controller::SteeringAction& action, const std::string& job, const std::string& text);
   void CheckGuilt(const std::string& job, std::optional<uint32_t> host, const std::string& text);
+  bool HasHostile(const std::string& job, std::optional<uint32_t> host) const;
   void CheckNeed(const std::string& job, const std::string& text);
   void CheckRestart(const std::string& job, const controller::RestartJob& restart, const std::string& text);
   void Do(const Step& step, const std::string& job);

@@ -284,6 +284,8 @@ void VirtualConnections::CheckPort(const VirtualConnection& connection, const Co
                                    const ConnectionEnd& to, const SocketPair& ends, uint16_t wire_port) {
   const uint16_t shown = kernel(to.host).ShownPortOf(ends.local, ends.remote, wire_port, ends.remote_port);
   if (shown == ends.local_port) return;
+  const auto& is_hostile = surroundings_.is_hostile;
+  if (is_hostile && (is_hostile(from.host) || is_hostile(to.host))) return;
   surroundings_.violate({queue().now(), "a packet reaches its socket",
                          fmt::format("{}: a packet from {} with port {} on the wire arrives as from port {}, not {}",
                                      Describe(connection), surroundings_.network->HostName(from.host), wire_port, shown,

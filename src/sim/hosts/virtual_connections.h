@@ -59,6 +59,8 @@ class VirtualConnections {
     std::span<const std::unique_ptr<VirtualKernel>> kernels = {};  // [host]
     std::span<const std::unique_ptr<VirtualAgent>> agents = {};    // [host]
     std::function<void(Violation)> violate;
+    // Whose agent lies: what becomes of its own connections is its own affair; may be empty.
+    std::function<bool(HostId)> is_hostile = nullptr;
     // The connection is open, or packets of its client carry another port; may be empty.
     std::function<void(uint64_t number)> rerouted = nullptr;
   };

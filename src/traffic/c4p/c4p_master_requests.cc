@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "traffic/c4p/c4p_master.h"
@@ -91,8 +90,8 @@ std::string C4pMaster::FindFault(LeaseId lease, const ConnectionRequest& request
   if (request.num_queue_pairs < 1 || request.num_queue_pairs > kMaxQueuePairs) {
     return fmt::format("queue pairs: expected 1 to {}, found {}", kMaxQueuePairs, request.num_queue_pairs);
   }
-  if (!(request.weight > 0 && std::isfinite(request.weight))) {
-    return fmt::format("weight: expected > 0 and finite, found {}", request.weight);
+  if (!(request.weight > 0 && request.weight <= kWeightMax)) {
+    return fmt::format("weight: expected > 0 and at most {:.0f}, found {}", kWeightMax, request.weight);
   }
   return "";
 }

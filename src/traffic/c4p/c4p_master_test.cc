@@ -176,19 +176,21 @@ TEST_F(C4pMasterTest, BadRequestsAreRefusedOneByOneAndTheRestIsServed) {
   weightless.weight = 0;
   auto endless = world_.Connection(5, 0, 4);
   endless.weight = std::numeric_limits<double>::quiet_NaN();
+  auto heavy = world_.Connection(9, 0, 4);
+  heavy.weight = 1e30;
   const auto answers = AskFor(
       0, 1,
-      {unknown, world_.Connection(2, 1, 4), world_.Connection(3, 0, 0), weightless, endless,
+      {unknown, world_.Connection(2, 1, 4), world_.Connection(3, 0, 0), weightless, endless, heavy,
        world_.Connection(6, 0, 4, 0), world_.Connection(7, 0, 4, kMaxQueuePairs + 1), world_.Connection(8, 0, 4)});
-  ASSERT_EQ(answers.size(), 8u);
-  for (size_t i = 0; i < 7; ++i) {
+  ASSERT_EQ(answers.size(), 9u);
+  for (size_t i = 0; i < 8; ++i) {
     EXPECT_TRUE(answers[i].queue_pairs.empty()) << i;
     EXPECT_NE(answers[i].reason, "") << i;
   }
   EXPECT_NE(answers[0].reason.find("no NIC 1000; the fabric has 16 NICs"), std::string::npos) << answers[0].reason;
   EXPECT_NE(answers[1].reason.find("source h1/nic0 belongs to h1"), std::string::npos) << answers[1].reason;
-  EXPECT_EQ(answers[7].queue_pairs.size(), 2u);
-  EXPECT_EQ(world_.master().counters().refused_requests, 7u);
+  EXPECT_EQ(answers[8].queue_pairs.size(), 2u);
+  EXPECT_EQ(world_.master().counters().refused_requests, 8u);
   EXPECT_EQ(world_.master().allocator().num_reservations(), 2u);
 }
 
