@@ -145,8 +145,9 @@ void JobWatch::Take(SimTime now, HostId host, const ProcessesSeen& look) {
       ++counters_.layouts;
       job->hosts = HostsOf(*layout);
       job->num_ranks = layout->ranks.size();
-      // What is known only now of a run that steering has stopped is no start of the job.
-      const bool is_new_run = !std::exchange(job->is_announced, true) && !job->is_stopped;
+      // What is known only now of a run that steering has stopped, or that has ended, is no start of the job.
+      const bool is_new_run =
+          !std::exchange(job->is_announced, true) && !job->is_stopped && job->processes.NumAlive() > 0;
       job->events.emplace_back(JobRunning{.job = job->id,
                                           .hosts = job->hosts,
                                           .is_new_run = is_new_run,

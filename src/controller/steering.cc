@@ -110,6 +110,10 @@ void Steering::Take(SimTime now, const JobRunning& event) {
                          sequence.hosts == event.hosts;
     if (is_ours) return Take(now, StepDone{.action = sequence.current});
     if (jobs_.at(event.job).hosts == event.hosts) return;
+    const bool is_being_stopped = current != nullptr && std::holds_alternative<StopJob>(current->step);
+    if (is_being_stopped) return ChangeHosts(event.job, event.hosts);
+    // The diagnosis needs a while to learn of a run: this one is stopped by now.
+    if (sequence.is_stopped && !event.is_new_run) return;
     Tell(now, Advise{event.job}, event.job, &sequence.finding, "the job was restarted by others; ours is dropped");
     Drop(event.job);
     EndExcuse(now, event.job);

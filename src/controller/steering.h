@@ -215,6 +215,8 @@ class Steering {
   // True: a step was sent, or the job waits; false: all places are filled.
   bool ReplaceNext(SimTime now, JobId job, Sequence& sequence);
   void WaitForSpare(SimTime now, JobId job, Sequence& sequence);
+  // Others have restarted a job, in the moment in which it is stopped: it goes on where it is now.
+  void ChangeHosts(JobId job, const std::vector<HostId>& hosts);
   void ServeWaiting(SimTime now);
   void End(SimTime now, const ActionAttempts::End& end);
   void Succeed(SimTime now, const SteeringAction& action);

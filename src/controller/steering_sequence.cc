@@ -70,6 +70,19 @@ bool Steering::ReplaceNext(SimTime now, JobId job, Sequence& sequence) {
   return false;
 }
 
+void Steering::ChangeHosts(JobId job, const std::vector<HostId>& hosts) {
+  Sequence& sequence = sequences_.at(job);
+  // Of another size: what is left of it, or what one host claims alone.
+  if (hosts.size() != sequence.hosts.size()) return;
+  jobs_.at(job).hosts = hosts;
+  sequence.hosts = hosts;
+  std::erase_if(sequence.to_replace, [&](HostId host) { return std::ranges::count(hosts, host) == 0; });
+  for (const HostId host : hosts) {
+    spares_.erase(host);
+    for (auto& [other, one] : sequences_) one.reserved.erase(host);
+  }
+}
+
 void Steering::WaitForSpare(SimTime now, JobId job, Sequence& sequence) {
   if (std::exchange(sequence.waits_for_spare, true)) return;
   Tell(now, AskOperator{job, HostId()}, job, &sequence.finding,

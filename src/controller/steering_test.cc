@@ -389,6 +389,19 @@ TEST(SteeringTest, AJobRestartedByOthersEndsOurAction) {
   EXPECT_EQ(bench.steering.ConditionOf(HostId(7)), HostCondition::kIsolating);
 }
 
+// Somebody restarts the job in the moment in which it is stopped: who stops it starts it again, where it is by now.
+TEST(SteeringTest, AJobThatIsRestartedWhileItIsStoppedIsNotForgotten) {
+  Bench bench;
+  Finding hang = FindingAbout(1, {});
+  hang.action = RecommendedAction::kRestart;
+  const std::vector<SteeringAction> stop = bench.Tell(2000, hang);
+  bench.Send(2001, JobRunning{.job = kJob, .hosts = Hosts(50, 40)});
+  EXPECT_TRUE(bench.steering.IsBusy(kJob));
+  const std::vector<SteeringStep> steps = bench.Obey(2002, stop);
+  ASSERT_EQ(Count<RestartJob>(steps), 1u);
+  EXPECT_EQ(std::get<RestartJob>(steps.back()).hosts, Hosts(50, 40));
+}
+
 TEST(SteeringTest, AReportThatTheJobRunsAnswersItsRestart) {
   Bench bench;
   std::vector<SteeringAction> actions = bench.Tell(10, FindingAbout(0, {7}));

@@ -10,10 +10,11 @@
 //             out. So are all of another start of the job: processes that hang together by communicators, and claim a
 //             rank that another such set has, which lives on more hosts, or of which more live, or which came first;
 //             or of which none was ever seen alive, while others live; or beside a set that has all ranks of a
-//             communicator, which are those of the job. A layout is made when nothing new has come for `settle_for` and all ranks are
-//             there, or `wait_for` after the first process with those that are; then again whenever a process or a
-//             communicator has joined, or another process has taken a rank. Ranks are numbered without gaps, in order.
-//             Communicators are numbered by their ids; only those of which all ranks are known take part.
+//             communicator, which are those of the job. A layout is made when nothing new has come for `settle_for` and
+//             all ranks are there, or `wait_for` after the first process with those that are; then again whenever a
+//             process or a communicator has joined, or another process has taken a rank. Ranks are numbered without
+//             gaps, in order. Communicators are numbered by their ids; only those of which all ranks are known take
+//             part.
 // Cost        a look: linear in its reports, times a logarithm. A layout: linear in processes times communicators.
 // Guarantees  records are of the layout that was handed out last (telemetry/record_check.h); before the first one there
 //             are none. Same looks, same records.

@@ -139,7 +139,8 @@ class World {
                    {.queue = &queue_,
                     .jobs = &jobs_,
                     .violate = [this](hosts::Violation violation) { Violate(std::move(violation)); },
-                    .is_hostile = [this](uint32_t host) { return IsHostile(host); }}),
+                    .is_hostile = [this](uint32_t host) { return IsHostile(host); },
+                    .has_impostors = [this](uint32_t host) { return had_impostors_[host]; }}),
         liar_(Seed(Part::kLiar, 0), {.network = &network_,
                                      .jobs = &jobs_,
                                      .now = [this] { return queue_.now(); },
@@ -150,7 +151,8 @@ class World {
                                          }}),
         hostile_until_(options.num_hosts),
         versions_(options.num_hosts, 0),
-        num_impostors_(options.num_hosts, 0) {}
+        num_impostors_(options.num_hosts, 0),
+        had_impostors_(options.num_hosts, false) {}
 
   ChaosResult Run() {
     const Status status = CatchFailedChecks([this] { RunAll(); });
@@ -365,6 +367,7 @@ class World {
         return Lie(host, queue_.now() + fault.lasts);
       case FaultKind::kImpostor:
         num_impostors_[host] += 2;
+        had_impostors_[host] = true;
         return Later(fault, [this, host] { num_impostors_[host] -= 2; });
       case FaultKind::kVersion:
         SetVersion(host, 1);
@@ -402,6 +405,7 @@ class World {
   std::vector<SimTime> hostile_until_;   // [host] what is done about it by then may follow from its lies
   std::vector<uint32_t> versions_;       // [host] of its agent, less ours
   std::vector<uint32_t> num_impostors_;  // [host]
+  std::vector<bool> had_impostors_;      // [host]
   bool controller_dies_ = false;
   std::optional<LinkId> taken_out_;
   std::optional<hosts::Violation> violation_;

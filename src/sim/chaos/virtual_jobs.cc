@@ -58,7 +58,7 @@ void VirtualJobs::StartJob(uint32_t j, std::vector<uint32_t> hosts) {
   job.is_over = false;
   job.started_at = queue_.now();
   ++job.run;
-  job.hosts = std::move(hosts);
+  job.hosts_before = std::exchange(job.hosts, std::move(hosts));
   job.pids.assign(job.hosts.size(), 0);
   job.connections.clear();
   for (int32_t& pid : job.pids) pid = ++num_pids_;
@@ -201,6 +201,7 @@ std::vector<VirtualJobs::State> VirtualJobs::States() const {
                       .is_broken = job.training != nullptr && job.training->is_stalled(),
                       .started_at = job.started_at,
                       .hosts = job.hosts,
+                      .hosts_before = job.hosts_before,
                       .communicator = job.training == nullptr ? 0 : job.training->communicator()});
   }
   return states;

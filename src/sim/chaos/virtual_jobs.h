@@ -60,7 +60,8 @@ class VirtualJobs {
     bool is_broken = false;  // a process is gone or stuck
     SimTime started_at;
     std::span<const uint32_t> hosts;  // of the latest run
-    uint64_t communicator = 0;        // its id
+    std::span<const uint32_t> hosts_before;
+    uint64_t communicator = 0;  // its id
   };
   std::vector<State> States() const;
   // Whether something has broken in that job since then: on that host, where it is given.
@@ -75,7 +76,8 @@ class VirtualJobs {
     bool is_over = false;  // its latest run had finished: what starts next is another job of that name
     SimTime started_at;
     std::vector<uint32_t> hosts;
-    std::vector<int32_t> pids;  // [place]; 0: has ended
+    std::vector<uint32_t> hosts_before;  // of the run before
+    std::vector<int32_t> pids;           // [place]; 0: has ended
     std::vector<uint64_t> connections;
     std::shared_ptr<TrainingRun> training;
   };

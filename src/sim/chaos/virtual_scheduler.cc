@@ -98,19 +98,21 @@ void VirtualScheduler::Check(const SteeringAction& action, const std::string& jo
 
 void VirtualScheduler::CheckGuilt(const std::string& job, std::optional<uint32_t> host, const std::string& text) {
   const SimTime since = surroundings_.queue->now() - kGuiltyFor;
-  if (surroundings_.jobs->HasBroken(job, host, since) || HasHostile(job, host)) return;
-  Violate(host.has_value() ? "only hosts on which something has broken are isolated"
-                           : "only jobs in which something has broken are touched",
-          text);
+  if (surroundings_.jobs->HasBroken(job, host, since)) return;
+  const bool is_impostors = std::ranges::count(surroundings_.jobs->States(), job, &VirtualJobs::State::name) == 0;
+  if (host.has_value()) {
+    if (surroundings_.is_hostile(*host) || (is_impostors && surroundings_.has_impostors(*host))) return;
+    return Violate("only hosts on which something has broken are isolated", text);
+  }
+  if (!is_impostors && !HasHostile(job)) Violate("only jobs in which something has broken are touched", text);
 }
 
-// Whether somebody has a host of that job: this one, where it is given.
-bool VirtualScheduler::HasHostile(const std::string& job, std::optional<uint32_t> host) const {
+// Whether somebody has a host of that job.
+bool VirtualScheduler::HasHostile(const std::string& job) const {
   for (const VirtualJobs::State& state : surroundings_.jobs->States()) {
     if (state.name != job) continue;
-    return std::ranges::any_of(state.hosts, [&](uint32_t of_job) {
-      return surroundings_.is_hostile(of_job) && host.value_or(of_job) == of_job;
-    });
+    return std::ranges::any_of(state.hosts, surroundings_.is_hostile) ||
+           std::ranges::any_of(state.hosts_before, surroundings_.is_hostile);
   }
   return false;
 }
@@ -119,13 +121,15 @@ void VirtualScheduler::CheckNeed(const std::string& job, const std::string& text
   for (const VirtualJobs::State& state : surroundings_.jobs->States()) {
     const bool is_well =
         state.is_running && !state.is_broken && surroundings_.queue->now() - state.started_at > kWellFor;
-    if (state.name == job && is_well && !HasHostile(job, std::nullopt))
-      Violate("a job that is well is left alone", text);
+    if (state.name == job && is_well && !HasHostile(job)) Violate("a job that is well is left alone", text);
   }
 }
 
 void VirtualScheduler::CheckRestart(const std::string& job, const controller::RestartJob& restart,
                                     const std::string& text) {
+  if (std::set<HostId>(restart.hosts.begin(), restart.hosts.end()).size() < restart.hosts.size()) {
+    Violate("a job has each host once", text);
+  }
   for (const HostId host : restart.hosts) {
     if (isolated_.contains(host.value())) Violate("no job is started on an isolated host", text);
     const auto spare = spares_.find(host.value());

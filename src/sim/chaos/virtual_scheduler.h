@@ -2,7 +2,8 @@
 // fails now and then, and forgets nothing.
 //
 // Laws        only a host on which something of the job has broken is isolated, and only such a job is stopped or
-//             restarted; not one that has started again since, and has been well for a while
+//             restarted; not one that has started again since, and has been well for a while. Where somebody lies, it is
+//             his host, and jobs that it is part of; where somebody poses as another, his own job
 //             an action whose outcome was recorded does not begin again
 //             a job is restarted on hosts that are not isolated, and on spares that no other job has
 #pragma once
@@ -31,6 +32,8 @@ class VirtualScheduler {
     std::function<void(hosts::Violation)> violate;
     // Whether a host may lie about itself, and about jobs that it is part of.
     std::function<bool(uint32_t)> is_hostile;
+    // Whether there are, or were, processes of the impostor, whose jobs are none of VirtualJobs.
+    std::function<bool(uint32_t)> has_impostors;
   };
 
   // Args: calm_at: from then on no attempt fails.
@@ -54,7 +57,7 @@ class VirtualScheduler {
   void Run(const controller::SteeringAction& action, const std::string& job);
   void Check(const controller::SteeringAction& action, const std::string& job, const std::string& text);
   void CheckGuilt(const std::string& job, std::optional<uint32_t> host, const std::string& text);
-  bool HasHostile(const std::string& job, std::optional<uint32_t> host) const;
+  bool HasHostile(const std::string& job) const;
   void CheckNeed(const std::string& job, const std::string& text);
   void CheckRestart(const std::string& job, const controller::RestartJob& restart, const std::string& text);
   void Do(const Step& step, const std::string& job);
