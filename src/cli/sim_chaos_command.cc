@@ -69,10 +69,12 @@ report::Document RenderViolation(const chaos::FoundViolation& found) {
 
 report::Document RenderSearch(const chaos::SearchResult& result, const ChaosCommandOptions& options) {
   report::Document text = fmt::format(
-      "{} of {:.0f} s, {} hosts and {} jobs: {} connections were opened, {} ports of open ones changed.\n\n",
+      "{} of {:.0f} s, {} hosts and {} jobs: {} connections were opened, {} ports of open ones changed; {} hosts were "
+      "isolated, jobs restarted {} times.\n\n",
       report::FormatCount(result.num_runs, "run"),
       result.num_runs == 0 ? 0 : result.simulated.value() / static_cast<double>(result.num_runs),
-      options.search.run.num_hosts, options.search.run.num_jobs, result.num_opened, result.num_moved);
+      options.search.run.num_hosts, options.search.run.num_jobs, result.num_opened, result.num_moved,
+      result.num_isolated, result.num_restarted);
   report::TextTable table(
       {{.heading = "fault"}, {.heading = "times", .align = Align::kRight}, {.heading = "what breaks"}});
   for (size_t k = 0; k < result.num_faults.size(); ++k) {
@@ -107,11 +109,12 @@ report::Json ToJson(const chaos::SearchResult& result, const std::optional<chaos
     faults[std::string(chaos::kFaultNames[k])] = result.num_faults[k];
   report::Json violations = report::Json::array();
   for (const chaos::FoundViolation& found : result.violations) violations.push_back(ToJson(found));
-  report::Json json = {{"num_runs", result.num_runs},       {"num_violated", result.num_violated},
-                       {"was_stopped", result.was_stopped}, {"simulated_s", result.simulated.value()},
-                       {"num_events", result.num_events},   {"num_opened", result.num_opened},
-                       {"num_moved", result.num_moved},     {"hash", fmt::format("{:016x}", result.hash)},
-                       {"faults", std::move(faults)},       {"violations", std::move(violations)}};
+  report::Json json = {{"num_runs", result.num_runs},           {"num_violated", result.num_violated},
+                       {"was_stopped", result.was_stopped},     {"simulated_s", result.simulated.value()},
+                       {"num_events", result.num_events},       {"num_opened", result.num_opened},
+                       {"num_moved", result.num_moved},         {"num_isolated", result.num_isolated},
+                       {"num_restarted", result.num_restarted}, {"hash", fmt::format("{:016x}", result.hash)},
+                       {"faults", std::move(faults)},           {"violations", std::move(violations)}};
   if (smallest.has_value()) {
     json["smallest"] = ToJson(*smallest);
     json["smallest"]["file"] = chaos::WriteChaosFile(smallest->run);
@@ -139,6 +142,8 @@ Result<chaos::SearchResult> Run(ChaosCommandOptions* options) {
   result.num_events = outcome.num_events;
   result.num_opened = outcome.num_opened;
   result.num_moved = outcome.num_moved;
+  result.num_isolated = outcome.num_isolated;
+  result.num_restarted = outcome.num_restarted;
   result.simulated = outcome.simulated.seconds();
   result.hash = outcome.hash;
   for (const chaos::Fault& fault : run.faults) ++result.num_faults[static_cast<size_t>(fault.kind)];

@@ -1,23 +1,32 @@
 // One history of the live system under faults, on virtual time: do its laws hold?
 //
-//     VirtualJobs --- questions ---> VirtualAgent [host] <--- VirtualStreams ---> VirtualController
-//          |                          |        |                                  |
-//     VirtualKernel [host] <----------+        +---> VirtualNetwork (probes)      store
+//     VirtualJobs -- questions, telemetry --> VirtualAgent [host] <--- VirtualStreams ---> VirtualController
+//       ^   |                                   |        |                     ^              |        |
+//       |  VirtualKernel [host] <---------------+        +--> VirtualNetwork   Liar         store   VirtualDiagnosis
+//       |                                                                                             |
+//       +--- stops, restarts --- VirtualScheduler <--- actions of steering --------------------------+
 //
 // The cores are those of the daemons: agent/host_agent.h, controller/traffic_controller.h, the path service and the
-// policy behind it. Simulated are only the kernel, the network, disks, streams and training processes.
+// policy behind it, controller/job_watch.h with the C4D master, controller/kept_steering.h. Simulated are only the
+// kernel, the network, disks, streams, training processes and the scheduler. Steering acts, with terms that are shorter
+// than a cluster's, and without its limits by day.
 //
 // Method      faults until `faulty_for`, then none for `calm_for`; then the controller is killed once more.
 // Laws        always         a packet reaches its socket, whatever is rewritten; a question has one answer; no check of
-//                            our own fails
+//                            our own fails; nobody innocent is isolated, no other job is touched, nothing is done twice
+//                            (virtual_scheduler.h)
 //             after the calm every agent is connected; every connection that sends is held by the agent of its host and
 //                            by the controller, once, and nothing else is; its packets take the path that the
 //                            controller has for it, over cables that work and that no operator has taken out; its
-//                            class is that of its job's level; the kernels rewrite for live connections only
+//                            class is that of its job's level; the kernels rewrite for live connections only; every
+//                            job is watched with all its processes, and nothing is found about it, or it is stopped,
+//                            and steering says so; steering knows which hosts are isolated
 //             at the end     the restarted controller has the same levels once agents have announced, and the same
 //                            paths
 // Guarantees  same options, same result and hash.
-// Cost        about 20 ms of processor time for 6 hosts, 3 jobs and two minutes of virtual time.
+// Limits      lies end with the faults: then the agent is started again. An agent that lies about a job which its host is
+//             part of can have that job stopped and its own host isolated, nothing else.
+// Cost        see docs/performance.md.
 #pragma once
 
 #include <array>

@@ -91,6 +91,8 @@ SearchResult SearchChaos(const SearchOptions& options, const std::atomic<bool>& 
     all.num_events += result.num_events;
     all.num_opened += result.num_opened;
     all.num_moved += result.num_moved;
+    all.num_isolated += result.num_isolated;
+    all.num_restarted += result.num_restarted;
     all.simulated += result.simulated.seconds();
     all.hash ^= CombineHash(run.seed, result.hash);
     if (result.violation.has_value()) {

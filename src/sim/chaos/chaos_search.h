@@ -40,6 +40,8 @@ struct SearchResult {
   uint64_t num_events = 0;
   uint64_t num_opened = 0;
   uint64_t num_moved = 0;
+  uint64_t num_isolated = 0;   // hosts
+  uint64_t num_restarted = 0;  // jobs, by steering
   Seconds simulated;
   uint64_t hash = 0;  // of all histories; meaningless when stopped
   bool was_stopped = false;

@@ -2,8 +2,9 @@
 // fails now and then, and forgets nothing.
 //
 // Laws        only a host on which something of the job has broken is isolated, and only such a job is stopped or
-//             restarted; not one that has started again since, and has been well for a while. Where somebody lies, it is
-//             his host, and jobs that it is part of; where somebody poses as another, his own job
+//             restarted; not one that has started again since, and has been well for a while. Where somebody lies,
+//             his host may be isolated, and jobs that it is part of be touched; where somebody poses as another, his
+//             own job
 //             an action whose outcome was recorded does not begin again
 //             a job is restarted on hosts that are not isolated, and on spares that no other job has
 #pragma once
