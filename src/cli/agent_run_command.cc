@@ -232,6 +232,9 @@ void AddAgentRunCommand(CLI::App* agent, Invocation* invocation) {
   run->add_option("--tls-certificate,--tls-cert", options->client.tls.certificate, "Certificate of this host")
       ->type_name("FILE");
   run->add_option("--tls-key", options->client.tls.key, "Its key")->type_name("FILE");
+  run->add_option("--tls-revoked", options->client.tls.revoked,
+                  "List of certificates not accepted any more (fairlead cert revoke); a controller on it is left")
+      ->type_name("FILE");
   run->add_option("--controller-name", options->client.controller_name, "Name in the controller's certificate")
       ->type_name("NAME");
   run->add_flag("--insecure", options->client.is_insecure_allowed,

@@ -69,11 +69,11 @@ void AddCertCommands(CLI::App& app, Invocation* invocation) {
   revoke->add_option("folder", options->host.folder, "The folder of the authority")->required();
   revoke->add_option("host", options->host.host, "Name of the host")->required();
   revoke->footer(
-      "Example: fairlead cert revoke /etc/fairlead/keys h7\nGive the list to the controller with --tls-revoked; it "
-      "rereads the list when it changes.");
+      "Example: fairlead cert revoke /etc/fairlead/keys h7\nGive the list to the controller and to agents with "
+      "--tls-revoked; they reread it when it changes.");
   revoke->callback([options, invocation] {
     const auto list = service::RevokeCertificate(options->host.folder, options->host.host);
-    if (list.ok()) fmt::print("revoked; the controller needs {} (--tls-revoked)\n", *list);
+    if (list.ok()) fmt::print("revoked; controller and agents need {} (--tls-revoked)\n", *list);
     invocation->exit_code = list.ok() ? kExitOk : ReportError(list.status());
   });
 }

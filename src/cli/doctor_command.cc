@@ -113,6 +113,10 @@ void AddDoctorCommand(CLI::App& app, Invocation* invocation) {
   doctor->add_option("--tls-ca", controller.tls.ca, "Certificate of the cluster's authority")->type_name("FILE");
   doctor->add_option("--tls-cert", controller.tls.certificate, "Certificate of this host")->type_name("FILE");
   doctor->add_option("--tls-key", controller.tls.key, "Its key")->type_name("FILE");
+  doctor
+      ->add_option("--tls-revoked", controller.tls.revoked,
+                   "List of certificates not accepted any more (fairlead cert revoke)")
+      ->type_name("FILE");
   doctor->add_option("--controller-name", controller.controller_name, "Name in the controller's certificate")
       ->type_name("NAME");
   doctor->add_flag("--insecure", controller.is_insecure_allowed, "Allow plaintext to a controller on another machine");

@@ -25,9 +25,16 @@ namespace fairlead::shm {
 inline constexpr uint64_t kSegmentMagic = 0x31464f5250414c46;  // "FLAPROF1", read as bytes
 inline constexpr uint32_t kSegmentVersion = 1;
 
+#ifndef FAIRLEAD_SMALL_SEGMENT
 inline constexpr uint32_t kNumCommunicators = 512;
 inline constexpr uint32_t kNumOperations = 8192;
 inline constexpr uint32_t kNumConnections = 8192;
+#else
+// Only where a program of its own reads its own segments: the fuzzer would spend its time on empty slots.
+inline constexpr uint32_t kNumCommunicators = 8;
+inline constexpr uint32_t kNumOperations = 80;
+inline constexpr uint32_t kNumConnections = 80;
+#endif
 // As model::kNumWireTimeBins: bin b counts messages that took 2^b .. 2^(b+1) microseconds.
 inline constexpr uint32_t kNumWireTimeBins = 20;
 

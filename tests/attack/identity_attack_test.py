@@ -96,6 +96,28 @@ class IdentityAttackTest(unittest.TestCase):
         wait_until(lambda: refused() > seen, "it tried again, and was refused")
         self.assertFalse(self.is_connected("h0"))
 
+    def test_an_agent_leaves_a_controller_whose_certificate_is_revoked(self):
+        stolen = self.folder / "stolen"
+        shutil.copytree(self.keys, stolen)
+        own = self.keys
+        self.keys = stolen
+        self.start()
+        agent = subprocess.Popen(
+            [FAIRLEAD, "agent", "run", "--controller", self.agents, "--host", "h0", "--nic", "127.0.0.1",
+             "--keep-ports", "--socket", self.folder / "agent.sock", "--segments", self.folder, "--tls-ca",
+             own / "ca.pem", "--tls-certificate", own / "h0.pem", "--tls-key", own / "h0-key.pem", "--tls-revoked",
+             own / "ca.crl"], stderr=subprocess.PIPE, text=True)
+        self.addCleanup(agent.communicate)
+        self.addCleanup(agent.kill)
+        wait_until(lambda: self.is_connected("h0"), "the agent takes it for the controller")
+        self.assertEqual(run("cert", "revoke", own, "controller").returncode, 0)
+        wait_until(lambda: not self.is_connected("h0"), "it has left")
+        opened = self.metric("fairlead_streams_opened_total")
+        wait_until(lambda: self.metric("fairlead_streams_opened_total") > opened, "it looks for the right one")
+        self.assertFalse(self.is_connected("h0"))
+        agent.terminate()
+        self.assertIn("has been revoked", agent.stderr.read())
+
     def metric(self, name):
         with urllib.request.urlopen(self.http + "/metrics", timeout=10) as answer:
             return float(re.search(rf"^{name} (\S+)$", answer.read().decode(), re.M).group(1))

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/ip_address.h"
+
 namespace fairlead::service {
 namespace {
 
@@ -57,7 +59,7 @@ HttpRefusal ReadFirstLine(std::string_view line, HttpHead* head) {
   const std::string_view name = line.substr(version + 1);
   if (name != "HTTP/1.1" && name != "HTTP/1.0") return {505, "expected HTTP/1.1"};
   const bool is_good = IsToken(head->method) && head->target.front() == '/' && IsPrintable(head->target) &&
-                       head->target.find(' ') == std::string::npos;
+                       head->target.find_first_of(" \t") == std::string::npos;
   if (!is_good) return Bad("the request can't be read");
   if (head->target.size() > kTargetBytesMax) return {414, "the path is too long"};
   return {};
@@ -123,12 +125,13 @@ HttpRefusal ReadHttpHead(std::string_view bytes, size_t body_bytes_max, HttpHead
 }
 
 bool IsOwnHost(std::string_view host, const std::vector<std::string>& names) {
-  // A port is behind the last colon, but for an address in brackets it is behind them.
-  const size_t bracket = host.starts_with('[') ? host.find(']') : host.npos;
-  const size_t colon = host.find(':', bracket == host.npos ? 0 : bracket);
-  const std::string name = Lower(host.substr(0, colon));
+  const size_t colon = host.find_last_not_of("0123456789");
+  if (colon != host.npos && host[colon] == ':') host = host.substr(0, colon);
+  const std::string name = Lower(host);
   if (name == "localhost" || name == "[::1]") return true;
-  if (name.starts_with("127.") && name.find_first_not_of("0123456789.") == std::string::npos) return true;
+  // Whole addresses: a resolver may know 127.1 or 127.0.0.1.5 as a name.
+  const auto address = name.find(':') == name.npos ? ParseIpAddress(name) : InvalidArgument("brackets are missing");
+  if (address.ok()) return address->ipv4() >> 24 == 127;
   return std::ranges::any_of(names, [&](const std::string& own) { return Lower(own) == name; });
 }
 

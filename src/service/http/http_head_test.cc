@@ -56,7 +56,7 @@ TEST(HttpHeadTest, WhatHasSeveralMeaningsIsRefused) {
   for (int i = 0; i < 101; ++i) many += "A: b\r\n";
   EXPECT_EQ(CodeOf(many + "\r\n"), 431);
   for (const std::string line : {"GET /", "GET / HTTP/1.1 x", "GET  / HTTP/1.1", "/ HTTP/1.1", "GET http://a/ HTTP/1.1",
-                                 "G(T / HTTP/1.1", "GET /\x7f HTTP/1.1"}) {
+                                 "G(T / HTTP/1.1", "GET /\x7f HTTP/1.1", "GET /a\tb HTTP/1.1"}) {
     EXPECT_EQ(CodeOf(line + end) / 100, line.ends_with("x") ? 5 : 4) << line;
   }
   EXPECT_EQ(CodeOf("GET / HTTP/2.0" + end), 505);
@@ -79,8 +79,10 @@ TEST(HttpHeadTest, OwnNames) {
   for (const char* host : {"localhost", "LocalHost:8080", "127.0.0.1", "127.1.2.3:1", "[::1]", "[::1]:80", "proxy:1"}) {
     EXPECT_TRUE(IsOwnHost(host, {"Proxy"})) << host;
   }
-  for (const char* host : {"", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "127.0.0.1@evil",
-                           "[::2]", "[::1].evil", "10.0.0.1", "proxy.evil", "::1"}) {
+  for (const char* host :
+       {"", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "127.0.0.1@evil", "[::2]", "[::1].evil",
+        "10.0.0.1", "proxy.evil", "::1", "127.1", "127.0.0.1.5", "127.", "127.0.0.256", "::ffff:127.0.0.1",
+        "localhost:80:x", "localhost:@evil", "localhost:80.evil.example", "[::1"}) {
     EXPECT_FALSE(IsOwnHost(host, {"Proxy"})) << host;
   }
 }

@@ -26,8 +26,20 @@ Result<CertificateFacts> ReadFacts(const TlsFiles& files) {
 
 }  // namespace
 
+// A warning that has not been given yet.
+std::optional<std::string> CertificateWatch::LookAtList() {
+  if (files_.revoked.empty()) return std::nullopt;
+  const std::string fault = revoked_.Refresh().status().message();
+  if (fault == revoked_fault_) return std::nullopt;
+  revoked_fault_ = fault;
+  if (fault.empty()) return std::nullopt;
+  return fault + "; the previous list of revoked certificates stays in use";
+}
+
 std::optional<std::string> CertificateWatch::Look(int64_t now_s) {
   if (!files_.is_set() || (next_look_s_.has_value() && now_s < *next_look_s_)) return std::nullopt;
+  // The certificate's turn is at the next call then.
+  if (auto warning = LookAtList()) return warning;
   next_look_s_ = now_s + kLookEveryS;
   const Result<CertificateFacts> facts = ReadFacts(files_);
   if (!facts.ok()) {

@@ -248,6 +248,93 @@ TEST_F(TlsStreamTest, ARevokedCertificateIsNotLetInAndItsStreamEnds) {
   ASSERT_TRUE(CreateHostCertificate({.folder = folder, .host = "h0"}).ok()) << "another one for the same host";
 }
 
+// The certificate of a controller that was broken into, in the hands of somebody else.
+TEST_F(TlsStreamTest, AnAgentLeavesARevokedControllerAndDoesNotComeBack) {
+  const std::string folder = folder_.File("cluster");
+  TlsFiles stolen = FilesOf("cluster", "c1");
+  for (std::string* file : {&stolen.certificate, &stolen.key}) {
+    fs::copy_file(*file, *file + ".stolen");
+    *file += ".stolen";
+  }
+  FilesOf("cluster", "h9");
+  const auto list = RevokeCertificate(folder, "h9");
+  ASSERT_TRUE(list.ok()) << list.status().message();
+  auto false_controller = ControllerServer::Start({.listen = {"127.0.0.1:0"}, .tls = stolen});
+  ASSERT_TRUE(false_controller.ok()) << false_controller.status().message();
+  server_ = std::move(false_controller).value();
+  const std::string address = server_->addresses()[0];
+  TlsFiles own = FilesOf("cluster", "h0");
+  const auto unaware = Connect(own);
+  own.revoked = *list;
+  auto aware = ControllerClient::Start({.address = address, .tls = own, .delay_max = std::chrono::milliseconds(400)});
+  ASSERT_TRUE(aware.ok()) << aware.status().message();
+  const std::unique_ptr<ControllerClient> client = std::move(aware).value();
+  ClientEvents events(client.get(), server_.get());
+  ClientEvents unaware_events(unaware.get(), server_.get());
+  events.NextOf<StreamOpened>();
+  unaware_events.NextOf<StreamOpened>();
+
+  ASSERT_TRUE(RevokeCertificate(folder, "c1").ok());
+  EXPECT_NE(events.NextOf<StreamClosed>().reason.find("revoked"), std::string::npos);
+  EXPECT_FALSE(client->Send(HelloOf("h0")));
+  for (int i = 0; i < 3; ++i) {
+    const ClientEvent event = events.Next();
+    ASSERT_TRUE(std::holds_alternative<StreamClosed>(event)) << "it was not let in again";
+    EXPECT_NE(std::get<StreamClosed>(event).reason.find("revoked"), std::string::npos);
+  }
+  EXPECT_TRUE(server_->TakeInputs(std::chrono::milliseconds(0)).empty()) << "nothing was said to it";
+  EXPECT_EQ(server_->counters().num_streams, 1u) << "of the agent without a list";
+
+  // Others cannot put an own list in its place, which would let it in again.
+  FilesOf("other", "h0");
+  fs::copy_file(RevokeCertificate(folder_.File("other"), "h0").value(), *list, fs::copy_options::overwrite_existing);
+  EXPECT_TRUE(std::holds_alternative<StreamClosed>(events.Next()));
+
+  // The right one, which has got another certificate.
+  server_.reset();
+  auto controller = ControllerServer::Start({.listen = {address}, .tls = FilesOf("cluster", "c1")});
+  ASSERT_TRUE(controller.ok()) << controller.status().message();
+  server_ = std::move(controller).value();
+  ClientEvents later(client.get(), server_.get());
+  later.NextOf<StreamOpened>();
+}
+
+TEST_F(TlsStreamTest, AListThatCannotBeUsedIsAnErrorAtTheStart) {
+  const TlsFiles own = FilesOf("cluster", "h0");
+  TlsFiles files = own;
+  files.revoked = folder_.File("none.crl");
+  EXPECT_EQ(ControllerClient::Start({.address = "127.0.0.1:1", .tls = files}).status().code(),
+            StatusCode::kUnavailable);
+  FilesOf("other", "h1");
+  files.revoked = RevokeCertificate(folder_.File("other"), "h1").value();
+  const Status foreign = ControllerClient::Start({.address = "127.0.0.1:1", .tls = files}).status();
+  EXPECT_EQ(foreign.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(foreign.message().find("not signed by the cluster's authority"), std::string::npos);
+  TlsFiles alone;
+  alone.revoked = files.revoked;
+  EXPECT_EQ(ControllerClient::Start({.address = "127.0.0.1:1", .tls = alone}).status().code(),
+            StatusCode::kInvalidArgument);
+}
+
+TEST_F(ClusterCertificatesTest, AListThatCannotBeUsedAnyMoreIsSaid) {
+  TlsFiles files = FilesOf("cluster", "h0");
+  FilesOf("cluster", "h1");
+  files.revoked = RevokeCertificate(folder_.File("cluster"), "h1").value();
+  CertificateWatch watch(files);
+  const int64_t now = std::time(nullptr);
+  EXPECT_FALSE(watch.Look(now).has_value());
+  fs::remove(files.revoked);
+  const auto fault = watch.Look(now + 61);
+  ASSERT_TRUE(fault.has_value());
+  EXPECT_NE(fault->find(files.revoked), std::string::npos) << *fault;
+  EXPECT_FALSE(watch.Look(now + 62).has_value()) << "said once";
+  FilesOf("cluster", "h2");
+  ASSERT_TRUE(RevokeCertificate(folder_.File("cluster"), "h2").ok());
+  EXPECT_FALSE(watch.Look(now + 123).has_value());
+  fs::remove(files.revoked);
+  EXPECT_TRUE(watch.Look(now + 184).has_value()) << "of each time";
+}
+
 TEST_F(ClusterCertificatesTest, RevocationsAddUp) {
   const std::string folder = folder_.File("cluster");
   std::vector<std::string> serials;

@@ -20,6 +20,7 @@
 #include "service/streams/completion.h"
 #include "service/streams/endpoint.h"
 #include "service/streams/outgoing_messages.h"
+#include "service/streams/revocation_list.h"
 #include "service/streams/stream_bytes.h"
 #include "wire/host_message_codec.h"
 
@@ -27,6 +28,8 @@ namespace fairlead::service {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kLookForRevoked{1};
 
 grpc::ChannelArguments ChannelArgumentsOf(const ControllerClientOptions& options) {
   grpc::ChannelArguments arguments;
@@ -67,12 +70,21 @@ std::optional<ClockComparison> CompareClocks(const std::multimap<grpc::string_re
   return ClockComparison{.offset_s = (ahead + half).count(), .error_s = half.count()};
 }
 
+// Empty: the other end has no certificate.
+std::string PeerSerialOf(const grpc::AuthContext& peer) {
+  for (const grpc::string_ref& pem : peer.FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME)) {
+    if (auto serial = SerialOf(std::string(pem.data(), pem.size())); serial.ok()) return *std::move(serial);
+  }
+  return {};
+}
+
 Status Validate(const ControllerClientOptions& options) {
   FL_ASSIGN_OR_RETURN(const Endpoint endpoint, ParseEndpoint(options.address));
   if (options.delay_min.count() <= 0 || options.delay_max < options.delay_min) {
     return InvalidArgument("delays between attempts to connect: expected 0 < shortest <= longest");
   }
   if (options.tls.is_set()) return LoadTlsFiles(options.tls).status();
+  if (!options.tls.revoked.empty()) return InvalidArgument("TLS: a list of revoked certificates, but no certificate");
   if (endpoint.is_local() || options.is_insecure_allowed) return OkStatus();
   return InvalidArgument(fmt::format(
       "address {}: connections to other machines need TLS; name authority, certificate and key, or allow plaintext",
@@ -85,7 +97,9 @@ Status Validate(const ControllerClientOptions& options) {
 class ControllerClient::Connection {
  public:
   explicit Connection(const ControllerClientOptions& options)
-      : options_(options), random_(options.random_seed), delay_(options.delay_min) {}
+      : options_(options), random_(options.random_seed), delay_(options.delay_min) {
+    if (!options.tls.revoked.empty()) revoked_.emplace(options.tls.revoked, options.tls.ca);
+  }
 
   Status Begin();
   void Stop();
@@ -122,6 +136,8 @@ class ControllerClient::Connection {
       call_->Write(sent_, has_more ? grpc::WriteOptions().set_buffer_hint() : grpc::WriteOptions(), &written_);
     }
     void Cancel() { context_.TryCancel(); }
+    // Of the controller's certificate; empty: it has none, or has not shown it yet.
+    const std::string& serial() const { return serial_; }
     const std::optional<ClockComparison>& clocks() const { return clocks_; }
     // Args: nothing is read or written any more.
     void FinishIfIdle() {
@@ -154,6 +170,7 @@ class ControllerClient::Connection {
     }
     void OnMetadata(bool ok) {
       if (ok) clocks_ = CompareClocks(context_.GetServerInitialMetadata(), Clock::now() - began_);
+      if (ok) serial_ = PeerSerialOf(*context_.auth_context());
       OnBegun(ok);
     }
     void OnRead(bool ok) {
@@ -171,6 +188,7 @@ class ControllerClient::Connection {
     size_t num_begun_ = 0;
     Clock::time_point began_;
     std::optional<ClockComparison> clocks_;
+    std::string serial_;
     grpc::ByteBuffer heard_;
     Result<std::vector<controller::ToAgent>> messages_ = std::vector<controller::ToAgent>();  // that were received
     grpc::ByteBuffer sent_;
@@ -187,6 +205,7 @@ class ControllerClient::Connection {
   void KeepConnected();
   void Open(std::unique_lock<std::mutex>* lock);
   void TakeAway(std::unique_lock<std::mutex>* lock);
+  void LookForRevoked(std::unique_lock<std::mutex>* lock);
   Clock::duration NextDelay();
   // There are events.
   void Signal();
@@ -198,11 +217,14 @@ class ControllerClient::Connection {
   void OnDone(const grpc::Status& status);
   void SendNext();
   void End(std::string reason);
+  void EndIfRevoked();
 
   const ControllerClientOptions options_;
   Descriptor event_descriptor_;
   std::thread thread_;
-  grpc::CompletionQueue queue_;  // of the thread
+  grpc::CompletionQueue queue_;  // of the thread, as the next two are once it runs
+  std::optional<RevocationFile> revoked_;
+  Clock::time_point next_look_ = Clock::time_point::max();
 
   mutable std::mutex mutex_;
   grpc::Alarm alarm_;  // ends its waiting
@@ -228,6 +250,7 @@ class ControllerClient::Connection {
 Status ControllerClient::Connection::Begin() {
   event_descriptor_ = Descriptor(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!event_descriptor_.is_open()) return Unavailable("no file descriptors left for the connection to the controller");
+  if (revoked_.has_value()) FL_RETURN_IF_ERROR(revoked_->Refresh().status());
   next_attempt_ = Clock::now();
   thread_ = std::thread([this] { KeepConnected(); });
   return OkStatus();
@@ -251,8 +274,10 @@ void ControllerClient::Connection::KeepConnected() {
       TakeAway(&lock);
     } else if (stream_ == nullptr && Clock::now() >= next_attempt_) {
       Open(&lock);
+    } else if (stream_ != nullptr && Clock::now() >= next_look_) {
+      LookForRevoked(&lock);
     } else {
-      const Clock::time_point until = stream_ == nullptr ? next_attempt_ : Clock::time_point::max();
+      const Clock::time_point until = stream_ == nullptr ? next_attempt_ : next_look_;
       lock.unlock();
       Complete(&queue_, until);
       lock.lock();
@@ -274,7 +299,17 @@ void ControllerClient::Connection::TakeAway(std::unique_lock<std::mutex>* lock) 
   lock->lock();
 }
 
+void ControllerClient::Connection::LookForRevoked(std::unique_lock<std::mutex>* lock) {
+  if (!revoked_.has_value()) return;
+  lock->unlock();
+  const Result<bool> changed = revoked_->Refresh();
+  lock->lock();
+  next_look_ = Clock::now() + kLookForRevoked;
+  if (changed.ok() && *changed) EndIfRevoked();
+}
+
 void ControllerClient::Connection::Open(std::unique_lock<std::mutex>* lock) {
+  LookForRevoked(lock);
   lock->unlock();
   auto channel = CreateChannel(options_);
   lock->lock();
@@ -313,10 +348,16 @@ void ControllerClient::Connection::End(std::string reason) {
   stream_->FinishIfIdle();
 }
 
+void ControllerClient::Connection::EndIfRevoked() {
+  if (!is_live_ || !revoked_.has_value() || !revoked_->Contains(stream_->serial())) return;
+  End(fmt::format("the certificate of the controller at {} has been revoked", options_.address));
+}
+
 void ControllerClient::Connection::OnOpened(bool ok) {
   if (!is_live_) return;
   is_live_ = ok;
-  if (!ok) return;
+  if (ok) EndIfRevoked();
+  if (!is_live_) return;
   events_.emplace_back(StreamOpened{stream_->clocks()});
   stream_->Read();
 }

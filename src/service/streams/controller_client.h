@@ -9,6 +9,9 @@
 //             for Poll(), the controller has to wait.
 // Reconnect   after a failure, at a random time of half to all of a delay that doubles from `delay_min` to `delay_max`;
 //             a Welcome sets it back. A fresh channel each time reads the TLS files again.
+// Revoked     a controller whose certificate is on the list of revoked ones hears nothing from us. The list is reread
+//             when it changes, within a second, and ends an open stream; one that can't be used any more stays as it
+//             was (certificate_watch.h says so).
 #pragma once
 
 #include <chrono>
@@ -60,7 +63,8 @@ class ControllerClient {
  public:
   // Begins to connect, and returns at once.
   // Errors: kInvalidArgument: an address that can't be read, or that must not have plaintext; options out of range; TLS
-  // files that can't be read. kUnavailable: no descriptors left.
+  // files that can't be read, or a list of revoked certificates that is none of the authority's. kUnavailable: no
+  // descriptors left, or the list can't be read.
   static Result<std::unique_ptr<ControllerClient>> Start(const ControllerClientOptions& options);
   // Ends the stream, without waiting for unsent messages.
   ~ControllerClient();

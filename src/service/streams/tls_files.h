@@ -11,7 +11,7 @@ struct TlsFiles {
   std::string ca;           // certificates (PEM) of the authority that both sides trust
   std::string certificate;  // ours
   std::string key;          // ours; readable for no other user
-  // Of the controller: certificates that are not accepted (revocation_list.h); empty: none.
+  // Certificates of others that are not accepted (revocation_list.h); empty: none.
   std::string revoked = {};
 
   bool is_set() const { return !ca.empty() || !certificate.empty() || !key.empty(); }
