@@ -24,8 +24,8 @@
 //             at the end     the restarted controller has the same levels once agents have announced, and the same
 //                            paths
 // Guarantees  same options, same result and hash.
-// Limits      lies end with the faults: then the agent is started again. An agent that lies about a job which its host is
-//             part of can have that job stopped and its own host isolated, nothing else.
+// Limits      lies end with the faults: then the agent is started again. An agent that lies about a job which its host
+//             is part of can have that job stopped and its own host isolated, nothing else.
 // Cost        see docs/performance.md.
 #pragma once
 
