@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <string_view>
 #include <utility>
 
 namespace fairlead::controller {
@@ -58,13 +57,12 @@ std::string AgentStreams::FindFault(const HostHello& hello) const {
   return "";
 }
 
-void AgentStreams::Bind(StreamId stream, const HostHello& hello, SimTime clock) {
-  const HostId host = fabric_.FindHost(hello.host);
+void AgentStreams::Bind(StreamId stream, HostId host, std::string_view version, SimTime clock) {
   Agent& agent = agents_[host];
   if (agent.stream) Close(*agent.stream);
   streams_[stream].host = host;
   agent.stream = stream;
-  agent.version = ShownText(hello.agent_version);
+  agent.version = ShownText(version);
   agent.last_message = clock;
   Say(stream, welcome_);
 }

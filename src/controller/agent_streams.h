@@ -16,6 +16,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/ids.h"
 #include "base/sim_time.h"
@@ -47,8 +48,8 @@ class AgentStreams {
   Sender FindSender(StreamId stream) const;
   // Empty: none.
   std::string FindFault(const HostHello& hello) const;
-  // Welcomes an agent, and ends the earlier stream of its host. Args: hello: without a fault.
-  void Bind(StreamId stream, const HostHello& hello, SimTime clock);
+  // Welcomes the agent of a host, and ends its earlier stream. Args: version: as the agent says it.
+  void Bind(StreamId stream, HostId host, std::string_view version, SimTime clock);
   void Hear(HostId host, SimTime clock) { agents_[host].last_message = clock; }
   void Refuse(StreamId stream, std::string reason);
   // A second hello on the same stream: the identity of the other end is in doubt. Args: host: connected.

@@ -106,7 +106,7 @@ void TrafficController::Welcome(StreamId stream, const HostHello& hello) {
   if (batch_.has_questions()) Flush();
   const HostId host = fabric_.FindHost(hello.host);
   if (streams_.IsConnected(host)) moves_.LoseOrders(host);
-  streams_.Bind(stream, hello, time_.clock());
+  streams_.Bind(stream, host, hello.agent_version, time_.clock());
   announcements_.AskFor(host);
   for (const JobId job : jobs_.jobs_at(host)) streams_.SendTo(host, LevelOf(jobs_.at(job)));
   streams_.RepeatJudgement(host);

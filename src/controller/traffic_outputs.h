@@ -22,7 +22,11 @@ class TrafficOutputs {
   // `fabric` names hosts; it must outlive this.
   explicit TrafficOutputs(const topology::Fabric& fabric) : fabric_(fabric) {}
 
-  void Add(TrafficOutput output) { outputs_.push_back(std::move(output)); }
+  // Args: output: one of TrafficOutput; made in its place, as messages are large.
+  template <class Output>
+  void Add(Output output) {
+    outputs_.emplace_back(std::in_place_type<Output>, std::move(output));
+  }
   void Note(Noted::Severity severity, std::string subject, std::string text) {
     Add(Noted{severity, std::move(subject), std::move(text)});
   }
