@@ -16,13 +16,13 @@ ClusterController::ClusterController(const topology::Fabric& fabric, const sched
                                      ControllerOptions options)
     : fabric_(&fabric),
       placement_(&placement),
-      traffic_(&traffic),
       iterations_(std::move(iterations)),
       options_(std::move(options)),
-      router_(fabric),
-      health_(fabric.num_links(), 1.0),
+      planner_(fabric, traffic,
+               {.num_levels = options_.num_levels - FirstLevel(options_),
+                .hash_seed = options_.hash_seed,
+                .random_seed = options_.random_seed}),
       pool_(fabric) {
-  FL_CHECK(options_.num_levels >= 1);
   if (options_.allocation.policy != nullptr) allocator_.emplace(fabric, options_.allocation);
 }
 
@@ -32,18 +32,9 @@ std::vector<Action> ClusterController::Handle(std::span<const Event> events, Sim
     std::visit(Overloaded{
                    [&](const JobSubmitted& e) { Submit(e.job, now, &actions); },
                    [&](const JobFinished& e) { Finish(e.job, now); },
-                   [&](const LinkHealthChanged& e) {
-                     FL_CHECK(e.health >= 0 && e.health <= 1);
-                     if (std::exchange(health_[e.link], e.health) != e.health) changed_links_.push_back(e.link);
-                   },
+                   [&](const LinkHealthChanged& e) { planner_.SetHealth(e.link, e.health); },
                    [&](const JobProfiled& e) { AdoptProfile(e); },
-                   [&](const JobSpeedMeasured& e) {
-                     const auto found = running_.find(e.job);
-                     if (found == running_.end()) return;
-                     found->second.relative_speed = e.relative_speed;
-                     found->second.starved_for = e.starved_for;
-                     plan_is_stale_ = true;
-                   },
+                   [&](const JobSpeedMeasured& e) { AdoptSpeed(e); },
                    [&](const JobProgressed& e) {
                      if (allocator_) allocator_->Adopt(e);
                    },
@@ -54,11 +45,7 @@ std::vector<Action> ClusterController::Handle(std::span<const Event> events, Sim
                },
                event);
   }
-  if (!changed_links_.empty()) {
-    router_.SetHealth(health_);
-    all_healthy_ = std::all_of(health_.begin(), health_.end(), [](double health) { return health == 1; });
-    plan_is_stale_ = true;
-  }
+  if (planner_.Refresh()) plan_is_stale_ = true;
   if (allocator_) {
     Allocate(now, &actions);
   } else {
@@ -66,7 +53,6 @@ std::vector<Action> ClusterController::Handle(std::span<const Event> events, Sim
   }
   StartNextProfiling(&actions);
   Replan(&actions);
-  changed_links_.clear();
   return actions;
 }
 
@@ -82,7 +68,7 @@ void ClusterController::Submit(const model::Job& job, SimTime now, std::vector<A
     if (!status.ok()) actions->push_back(RejectJob{job.id, status.message()});
     return;
   }
-  if (queued_.contains(job.id) || running_.contains(job.id)) return;
+  if (queue_.Contains(job.id) || running_.contains(job.id)) return;
   if (job.num_gpus == 0 || job.num_gpus > fabric_->num_gpus()) {
     actions->push_back(RejectJob{job.id, fmt::format("job {} asks for {} GPUs; the cluster has {}", job.name,
                                                      job.num_gpus, fabric_->num_gpus())});
@@ -92,8 +78,7 @@ void ClusterController::Submit(const model::Job& job, SimTime now, std::vector<A
     actions->push_back(RejectJob{job.id, fmt::format("job {} asks for 0 GPUs on each of its hosts", job.name)});
     return;
   }
-  queue_.push_back(job);
-  queued_.insert(job.id);
+  queue_.Add(job);
 }
 
 void ClusterController::Finish(JobId job, SimTime now) {
@@ -107,8 +92,8 @@ void ClusterController::Leave(JobId job) {
   if (found == running_.end()) return;
   pool_.Release(found->second.placement);
   plan_is_stale_ |= !found->second.is_private;
+  turns_.Remove(job, found->second.arrival_order);
   running_.erase(found);
-  if (profiling_ == job) profiling_ = JobId();
 }
 
 // All jobs whose nodes change give their GPUs back before any job takes some. A job that can't run where the policy
@@ -153,8 +138,7 @@ void ClusterController::StartQueuedJobs(std::vector<Action>* actions) {
       actions->push_back(RejectJob{job.id, fmt::format("job {} ({} GPUs, {} per host) does not fit the empty cluster",
                                                        job.name, job.num_gpus, job.gpus_per_host)});
     }
-    queued_.erase(job.id);
-    queue_.pop_front();
+    queue_.PopFront();
   }
 }
 
@@ -182,6 +166,7 @@ bool ClusterController::StartOrReject(const model::Job& job, const model::Placem
   running.arrival_order = num_arrived_++;
   running.is_private = StaysOnNvlink(running.iteration);
   plan_is_stale_ |= !running.is_private;
+  if (options_.profile_jobs) turns_.Add(job.id, running.arrival_order);
   running_.emplace(job.id, std::move(running));
   return true;
 }
@@ -194,29 +179,30 @@ void ClusterController::AdoptProfile(const JobProfiled& event) {
   job.measured = model::MakeMeasuredIteration(job.iteration, event.profile);
   job.is_period_known = event.profile.is_period_known;
   plan_is_stale_ = true;
-  if (profiling_ == event.job) profiling_ = JobId();
+  turns_.Remove(event.job, job.arrival_order);
 }
 
-// Two jobs with a level above all others would contradict each other, so they take turns, in order of arrival.
+void ClusterController::AdoptSpeed(const JobSpeedMeasured& event) {
+  const auto found = running_.find(event.job);
+  if (found == running_.end()) return;
+  found->second.relative_speed = event.relative_speed;
+  found->second.starved_for = event.starved_for;
+  plan_is_stale_ = true;
+}
+
 void ClusterController::StartNextProfiling(std::vector<Action>* actions) {
-  if (!options_.profile_jobs || profiling_.valid()) return;
-  const RunningJob* next = nullptr;
-  for (const auto& [id, job] : running_) {
-    if (!job.measured && (next == nullptr || job.arrival_order < next->arrival_order)) next = &job;
-  }
-  if (next == nullptr) return;
-  profiling_ = next->job.id;
-  actions->push_back(StartProfiling{profiling_});
+  if (const std::optional<JobId> next = turns_.BeginNext()) actions->push_back(StartProfiling{*next});
 }
 
 // Levels as the policy counts them: without the one that is kept for profiling.
 traffic::JobView ClusterController::ViewOf(const RunningJob& job) const {
+  const uint32_t level = job.traffic.plan().level;
   return {.id = job.job.id,
           .num_gpus = job.job.num_gpus,
           .arrival_order = job.arrival_order,
           .iteration = job.measured ? &*job.measured : &job.iteration,
-          .paths = job.paths,
-          .level = job.level - std::min(job.level, FirstLevel()),
+          .paths = job.traffic.plan().paths,
+          .level = level - std::min(level, FirstLevel(options_)),
           .relative_speed = job.relative_speed,
           .priority_uncertainty = 0,
           .is_period_known = job.is_period_known,
@@ -227,7 +213,7 @@ traffic::JobView ClusterController::ViewOf(const RunningJob& job) const {
 // before.
 traffic::JobPlan ClusterController::PlanUnknown(const traffic::TrafficSnapshot& snapshot, const RunningJob& job,
                                                 uint32_t num_levels) const {
-  const bool is_underway = job.job.id == profiling_;
+  const bool is_underway = turns_.IsUnderWay(job.job.id);
   return {.id = job.job.id,
           .paths = traffic::DefaultPaths(snapshot, ViewOf(job)),
           .level = is_underway ? 0 : num_levels - 1,
@@ -242,75 +228,56 @@ bool ClusterController::StaysOnNvlink(const model::Iteration& iteration) const {
   return std::all_of(iteration.flows.begin(), iteration.flows.end(), [&](const model::FlowDemand& flow) {
     if (fabric_->host_of(flow.source) != fabric_->host_of(flow.destination)) return false;
     path.clear();
-    if (router_.CountPaths(flow.source, flow.destination) == 0) return false;
-    router_.AppendPath(flow.source, flow.destination, 0, &path);
+    if (planner_.router().CountPaths(flow.source, flow.destination) == 0) return false;
+    planner_.router().AppendPath(flow.source, flow.destination, 0, &path);
     return std::all_of(path.begin(), path.end(),
                        [&](LinkId link) { return fabric_->tier(link) == topology::LinkTier::kNvlink; });
   });
 }
 
 void ClusterController::Replan(std::vector<Action>* actions) {
-  if (running_.empty()) return;
+  // Nothing has paths that links could have changed.
+  if (running_.empty()) return planner_.ForgetChangedLinks();
   const bool plan_all = std::exchange(plan_is_stale_, false);
   std::vector<RunningJob*> planned;  // all that the plan shall cover, by id
   std::vector<traffic::JobView> views;
   for (auto& [id, job] : running_) {
-    if (!plan_all && job.is_planned) continue;
+    if (!plan_all && job.traffic.is_planned()) continue;
     planned.push_back(&job);
     if (IsKnown(job)) views.push_back(ViewOf(job));
   }
   if (planned.empty()) return;
-  const uint32_t first_level = FirstLevel();
-  const traffic::TrafficSnapshot snapshot{.router = &router_,
-                                          .health = all_healthy_ ? nullptr : &health_,
-                                          .jobs = views,
-                                          .num_levels = options_.num_levels - first_level,
-                                          .hash_seed = options_.hash_seed,
-                                          .random_seed = options_.random_seed,
-                                          .changed_links = changed_links_};
-  traffic::TrafficPlan plan = traffic_->Plan(snapshot);
+  const uint32_t first_level = FirstLevel(options_);
+  traffic::TrafficPlan plan = planner_.Plan(planner_.Snapshot(views));
   ++counters_.plans;
-  const uint32_t num_levels = first_level + traffic_->NumLevels(snapshot.num_levels, views.size());
-  FL_CHECK_MSG(plan.jobs.size() == views.size(), "a traffic policy must plan every job");
+  const uint32_t num_levels = first_level + planner_.NumLevels(views.size());
   size_t index = 0;
   for (RunningJob* job : planned) {
     if (!IsKnown(*job)) {
-      AdoptPlan(*job, PlanUnknown(snapshot, *job, num_levels), actions);
+      AdoptPlan(job, PlanUnknown(planner_.Snapshot(views), *job, num_levels), actions);
       continue;
     }
     traffic::JobPlan& job_plan = plan.jobs[index++];
-    FL_CHECK_MSG(job_plan.id == job->job.id, "a traffic policy must keep the snapshot's order");
     job_plan.level += first_level;
     FL_CHECK(job_plan.level < num_levels);
-    AdoptPlan(*job, std::move(job_plan), actions);
+    AdoptPlan(job, std::move(job_plan), actions);
   }
 }
 
-void ClusterController::AdoptPlan(RunningJob& job, traffic::JobPlan plan, std::vector<Action>* actions) {
-  FL_CHECK(plan.paths.size() == job.iteration.flows.size());
-  if (job.is_planned) {
-    uint64_t moved = 0;
-    for (size_t f = 0; f < plan.paths.size(); ++f) moved += plan.paths[f] != job.paths[f];
-    counters_.path_changes += moved;
-    counters_.level_changes += plan.level != job.level;
-    const bool same_reason = plan.reason == job.reason && plan.priority_rank == job.priority_rank;
-    const bool same_timing = plan.time_shift == job.time_shift && plan.balances_shares == job.balances_shares;
-    if (moved == 0 && plan.level == job.level && same_timing && same_reason) return;
-  }
-  job.is_planned = true;
-  job.paths = std::move(plan.paths);
-  job.level = plan.level;
-  job.priority_rank = plan.priority_rank;
-  job.time_shift = plan.time_shift;
-  job.balances_shares = plan.balances_shares;
-  job.reason = std::move(plan.reason);
-  actions->push_back(SetTraffic{.job = job.job.id,
-                                .paths = job.paths,
-                                .level = job.level,
-                                .priority_rank = job.priority_rank,
-                                .time_shift = job.time_shift,
-                                .balances_shares = job.balances_shares,
-                                .reason = job.reason});
+void ClusterController::AdoptPlan(RunningJob* job, traffic::JobPlan plan, std::vector<Action>* actions) {
+  FL_CHECK(plan.paths.size() == job->iteration.flows.size());
+  const PlanInForce::Change change = job->traffic.Adopt(std::move(plan));
+  counters_.path_changes += change.num_moved;
+  counters_.level_changes += change.is_relevelled ? 1 : 0;
+  if (!change.is_news) return;
+  const traffic::JobPlan& now = job->traffic.plan();
+  actions->push_back(SetTraffic{.job = job->job.id,
+                                .paths = now.paths,
+                                .level = now.level,
+                                .priority_rank = now.priority_rank,
+                                .time_shift = now.time_shift,
+                                .balances_shares = now.balances_shares,
+                                .reason = now.reason});
 }
 
 }  // namespace fairlead::controller

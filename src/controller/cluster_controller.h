@@ -8,15 +8,16 @@
 // re-plan of all running jobs by the traffic policy; only differences become actions. Where jobs came or went that
 // never leave NVLink no other job is planned again (a promise of every policy: docs/internals/modules/traffic.md).
 //
-//     events --> Handle() --> state --> TrafficSnapshot --> policy --> plan -- diff --> actions
+//     events --> Handle() --> state --> PolicyPlanner --> plan -- PlanInForce --> actions
+//
+//     job_queue, job_allocator    which jobs run: one of the two      profiling_turns   whose counters are read
+//     policy_planner              fabric as it is, policy, plan       plan_in_force     what a job was told
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <variant>
@@ -26,6 +27,10 @@
 #include "base/sim_time.h"
 #include "base/status.h"
 #include "controller/job_allocator.h"
+#include "controller/job_queue.h"
+#include "controller/plan_in_force.h"
+#include "controller/policy_planner.h"
+#include "controller/profiling_turns.h"
 #include "model/flow.h"
 #include "model/job.h"
 #include "model/measured_profile.h"
@@ -143,7 +148,7 @@ class ClusterController {
   size_t num_queued() const { return allocator_ ? allocator_->num_waiting() : queue_.size(); }
   size_t num_running() const { return running_.size(); }
   const ControlCounters& counters() const { return counters_; }
-  const topology::LinkHealth& health() const { return health_; }
+  const topology::LinkHealth& health() const { return planner_.health(); }
 
  private:
   struct RunningJob {
@@ -151,18 +156,12 @@ class ClusterController {
     model::Placement placement;
     model::Iteration iteration;
     uint64_t arrival_order = 0;
-    bool is_private = false;  // never leaves NVLink: changes nothing for other jobs
-    bool is_planned = false;
+    bool is_private = false;                   // never leaves NVLink: changes nothing for other jobs
     bool is_period_known = true;               // of `measured`
     std::optional<model::Iteration> measured;  // what policies see when jobs are profiled
     double relative_speed = 1;
     Seconds starved_for;
-    std::vector<model::Path> paths;  // in force; empty before the first plan
-    uint32_t level = 0;
-    uint32_t priority_rank = 0;
-    std::optional<traffic::TimeShift> time_shift;
-    bool balances_shares = false;
-    std::string reason;
+    PlanInForce traffic;
   };
 
   void Submit(const model::Job& job, SimTime now, std::vector<Action>* actions);
@@ -176,35 +175,33 @@ class ClusterController {
   bool StartOrReject(const model::Job& job, const model::Placement& placement, std::string reason,
                      std::vector<Action>* actions);
   void AdoptProfile(const JobProfiled& event);
+  void AdoptSpeed(const JobSpeedMeasured& event);
   void StartNextProfiling(std::vector<Action>* actions);
   // Of those that policies give out. The top one is kept for profiling, so that starting and ending it moves no job.
-  uint32_t FirstLevel() const { return options_.profile_jobs && options_.num_levels > 1 ? 1 : 0; }
+  static uint32_t FirstLevel(const ControllerOptions& options) {
+    return options.profile_jobs && options.num_levels > 1 ? 1 : 0;
+  }
   bool IsKnown(const RunningJob& job) const { return !options_.profile_jobs || job.measured.has_value(); }
   traffic::JobView ViewOf(const RunningJob& job) const;
   traffic::JobPlan PlanUnknown(const traffic::TrafficSnapshot& snapshot, const RunningJob& job,
                                uint32_t num_levels) const;
   bool StaysOnNvlink(const model::Iteration& iteration) const;
   void Replan(std::vector<Action>* actions);
-  void AdoptPlan(RunningJob& job, traffic::JobPlan plan, std::vector<Action>* actions);
+  void AdoptPlan(RunningJob* job, traffic::JobPlan plan, std::vector<Action>* actions);
 
   const topology::Fabric* fabric_;
   const scheduling::PlacementPolicy* placement_;
-  const traffic::TrafficPolicy* traffic_;
   IterationProvider iterations_;
   ControllerOptions options_;
 
-  topology::Router router_;
-  topology::LinkHealth health_;
-  bool all_healthy_ = true;
-  std::vector<LinkId> changed_links_;  // by the events that are being handled
+  PolicyPlanner planner_;
   // Something happened since the last plan that may concern other jobs than those that wait for their first plan.
   bool plan_is_stale_ = false;
   scheduling::GpuPool pool_;
-  std::deque<model::Job> queue_;
-  std::set<JobId> queued_;                 // ids in queue_
+  JobQueue queue_;
   std::optional<JobAllocator> allocator_;  // instead of the queue
   std::map<JobId, RunningJob> running_;
-  JobId profiling_;  // under way; invalid: none
+  ProfilingTurns turns_;  // of running jobs that are not known yet
   uint64_t num_arrived_ = 0;
   ControlCounters counters_;
 };

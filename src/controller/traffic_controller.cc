@@ -2,302 +2,361 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <iterator>
-#include <nlohmann/json.hpp>
-#include <utility>
+#include <optional>
+#include <variant>
 
 #include "base/check.h"
-#include "base/whole_number.h"
 
 namespace fairlead::controller {
 namespace {
 
 // Ticks come each second; a step that is longer was a pause of our own.
 constexpr SimDuration kClockStepMax(2'000'000'000);
-constexpr std::string_view kJobPrefix = "job/";
-constexpr std::string_view kNextJobKey = "next_job";
-constexpr std::string_view kLinkPrefix = "link/";
 
-Status DamagedRecord(const std::string& key) {
-  return {StatusCode::kDataLoss, fmt::format("record '{}': can't be read; restore the last good state", key)};
-}
-
-Status OutOfRange(std::string_view option, std::string_view expected, const std::string& found) {
-  return InvalidArgument(fmt::format("controller: {}: expected {}, found {}", option, expected, found));
-}
+LevelSet LevelOf(const LiveJob& job) { return {.job = job.name, .level = job.level, .reason = job.reason}; }
 
 }  // namespace
 
-Status TrafficControllerOptions::Validate() const {
-  const std::pair<std::string_view, SimDuration> durations[] = {{"heartbeat_period", heartbeat_period},
-                                                                {"lease_ttl", lease_ttl},
-                                                                {"level_period", level_period},
-                                                                {"arrival_timeout", arrival_timeout},
-                                                                {"probe_timeout", probe_timeout}};
-  for (const auto& [name, value] : durations) {
-    if (value <= SimDuration(0)) return OutOfRange(name, "> 0", fmt::format("{} ns", value.ns()));
-  }
-  if (num_levels < 1 || num_levels > 8) return OutOfRange("num_levels", "1 to 8", std::to_string(num_levels));
-  if (!(measurement_weight > 0 && measurement_weight <= 1)) {
-    return OutOfRange("measurement_weight", "(0, 1]", fmt::format("{}", measurement_weight));
-  }
-  if (!(order_error_probability > 0 && order_error_probability <= 0.5)) {
-    return OutOfRange("order_error_probability", "(0, 0.5]", fmt::format("{}", order_error_probability));
-  }
-  if (probe_protocol != 6 && probe_protocol != 17) {
-    return OutOfRange("probe_protocol", "6 or 17", std::to_string(probe_protocol));
-  }
-  if (probe_destination_port == 0) return OutOfRange("probe_destination_port", "1 to 65535", "0");
-  return OkStatus();
-}
-
 TrafficController::TrafficController(const topology::Fabric& fabric, const topology::AddressBook& addresses,
                                      traffic::PathService& paths, const traffic::TrafficPolicy& levels,
-                                     TrafficControllerOptions options)
+                                     const TrafficControllerOptions& options)
     : fabric_(fabric),
-      addresses_(addresses),
       paths_(paths),
-      policy_(levels),
-      options_(std::move(options)),
-      router_(fabric),
-      health_(fabric.num_links(), 1.0),
+      lease_ttl_(options.lease_ttl),
       time_(kClockStepMax),
-      hosts_(fabric.num_hosts()) {
-  FL_CHECK(options_.Validate().ok());
+      outputs_(fabric),
+      words_(fabric, addresses),
+      streams_(fabric, addresses,
+               {.controller_version = options.version,
+                .heartbeat_period = options.heartbeat_period,
+                .lease_ttl = options.lease_ttl},
+               &outputs_),
+      announcements_(fabric.num_hosts(), &streams_),
+      jobs_(fabric.num_hosts(), options.num_levels, options.sets_levels, &outputs_),
+      batch_(fabric.num_hosts()),
+      requests_(words_, &jobs_, &streams_, &batch_, &outputs_),
+      moves_({.fabric = fabric, .addresses = addresses, .paths = paths, .time = time_, .jobs = jobs_},
+             options.arrival_timeout, &streams_, &batch_, &outputs_),
+      probes_(fabric, addresses,
+              {.timeout = options.probe_timeout,
+               .protocol = options.probe_protocol,
+               .destination_port = options.probe_destination_port},
+              &streams_, &batch_, &outputs_),
+      reports_(fabric, &batch_, &outputs_),
+      levels_(fabric, paths, jobs_, levels,
+              {.num_levels = options.num_levels,
+               .sets_levels = options.sets_levels,
+               .measurement_weight = options.measurement_weight,
+               .order_error_probability = options.order_error_probability,
+               .level_period = options.level_period,
+               .random_seed = options.random_seed}) {
+  FL_CHECK(options.Validate().ok());
 }
 
 Status TrafficController::Restore(std::span<const std::pair<std::string, std::string>> records) {
   for (const auto& [key, value] : records) {
-    if (key == kNextJobKey) {
-      const auto number = ParseWhole<uint32_t>(value);
-      if (!number) return DamagedRecord(key);
-      next_job_ = std::max(next_job_, *number);
-      continue;
-    }
-    if (key.starts_with(kJobPrefix)) FL_RETURN_IF_ERROR(RestoreJob(key, value));
-    if (key.starts_with(kLinkPrefix)) FL_RETURN_IF_ERROR(RestoreReport(key, value));
+    FL_RETURN_IF_ERROR(jobs_.Restore(key, value));
+    FL_RETURN_IF_ERROR(reports_.Restore(key, value));
   }
   return OkStatus();
-}
-
-Status TrafficController::RestoreJob(const std::string& key, const std::string& value) {
-  const auto number = ParseWhole<uint32_t>(std::string_view(key).substr(kJobPrefix.size()));
-  const auto json = nlohmann::json::parse(value, nullptr, false);
-  if (!number || !JobId(*number).valid() || !json.is_object() || !json.contains("name") || !json["name"].is_string() ||
-      !json.contains("level") || !json["level"].is_number_unsigned()) {
-    return DamagedRecord(key);
-  }
-  const JobId id(*number);
-  const auto name = json["name"].get<std::string>();
-  if (!job_ids_.emplace(name, id).second) return DamagedRecord(key);
-  Job& job = jobs_[id];
-  job.name = name;
-  const uint32_t last_level = options_.num_levels - 1;
-  job.level = options_.sets_levels ? std::min(json["level"].get<uint32_t>(), last_level) : last_level;
-  job.reason = options_.sets_levels ? "as before the controller's restart" : FirstReason();
-  job.is_restored = true;
-  next_job_ = std::max(next_job_, *number + 1);
-  has_restored_ = true;
-  return OkStatus();
-}
-
-// The path service learns of it with the first call.
-Status TrafficController::RestoreReport(const std::string& key, const std::string& value) {
-  const std::string name = key.substr(kLinkPrefix.size());
-  const auto json = nlohmann::json::parse(value, nullptr, false);
-  if (!json.is_object() || !json.contains("health") || !json["health"].is_number() || !json.contains("source") ||
-      !json["source"].is_string()) {
-    return DamagedRecord(key);
-  }
-  const auto health = json["health"].get<double>();
-  if (!(health >= 0 && health <= 1)) return DamagedRecord(key);
-  const LinkId link = fabric_.FindLink(name);
-  if (!link.valid()) {
-    // It was taken away: a report of it is of no use.
-    Note(Noted::Severity::kWarning, "link " + name, "was reported before; the fabric has no such link any more");
-    outputs_.emplace_back(RecordChanged{key, std::nullopt});
-    return OkStatus();
-  }
-  reported_[link] = health;
-  Pass(traffic::LinkReported{.link = link, .health = health, .source = json["source"].get<std::string>()});
-  return OkStatus();
-}
-
-void TrafficController::KeepReport(const LinkHealthReported& report) {
-  const auto kept = reported_.find(report.link);
-  const double before = kept == reported_.end() ? 1 : kept->second;
-  if (report.health == before) return;
-  const std::string key = fmt::format("{}{}", kLinkPrefix, fabric_.LinkName(report.link));
-  if (report.health == 1) {
-    reported_.erase(kept);
-    outputs_.emplace_back(RecordChanged{key, std::nullopt});
-    return;
-  }
-  reported_[report.link] = report.health;
-  const nlohmann::json value = {{"health", report.health}, {"source", report.source}};
-  // Who says so is any text.
-  outputs_.emplace_back(RecordChanged{key, value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)});
-}
-
-void TrafficController::KeepRecord(JobId id, const Job& job) {
-  const nlohmann::json value = {{"name", job.name}, {"level", job.level}};
-  outputs_.emplace_back(RecordChanged{fmt::format("{}{}", kJobPrefix, id.value()), value.dump()});
-}
-
-std::optional<JobId> TrafficController::Intern(const std::string& name) {
-  if (const auto known = FindJob(name)) return known;
-  const JobId id(next_job_);
-  if (!id.valid()) return std::nullopt;
-  ++next_job_;
-  Job& job = jobs_[id];
-  job.name = name;
-  job.level = options_.num_levels - 1;
-  job.reason = FirstReason();
-  job_ids_.emplace(name, id);
-  outputs_.emplace_back(RecordChanged{std::string(kNextJobKey), std::to_string(next_job_)});
-  KeepRecord(id, job);
-  return id;
-}
-
-std::string TrafficController::FirstReason() const {
-  return options_.sets_levels ? "not measured yet: last level" : "the policy sets no levels";
-}
-
-void TrafficController::ForgetIfUnused(JobId id) {
-  const auto job = jobs_.find(id);
-  if (job == jobs_.end() || !job->second.shares.empty() || job->second.num_pending > 0) return;
-  if (job->second.is_restored && has_restored_) return;
-  job_ids_.erase(job->second.name);
-  jobs_.erase(job);
-  are_levels_stale_ = true;
-  outputs_.emplace_back(RecordChanged{fmt::format("{}{}", kJobPrefix, id.value()), std::nullopt});
 }
 
 std::vector<TrafficOutput> TrafficController::Handle(SimTime clock, std::span<const TrafficInput> inputs) {
-  clock_ = clock;
   time_.Advance(clock);
   for (const TrafficInput& input : inputs) {
     std::visit([this](const auto& one) { Take(one); }, input);
   }
   FinishRounds();
   Flush();
-  EndOverdueMoves();
-  RetryMoves();
-  if (has_restored_ && time_.now() >= SimTime() + options_.lease_ttl) {
-    has_restored_ = false;
-    std::vector<JobId> restored;
-    for (const auto& [id, job] : jobs_) restored.push_back(id);
-    for (const JobId id : restored) ForgetIfUnused(id);
-  }
+  moves_.Tick();
+  EndRestoring();
   PlanLevels();
-  return std::exchange(outputs_, {});
+  return outputs_.Take();
 }
 
 void TrafficController::Take(const StreamMessage& input) {
-  const Stream stream = streams_[input.stream];
-  if (stream.is_closed) return;
-  const auto* hello = std::get_if<HostHello>(&input.message);
-  if (!stream.host.valid()) {
+  const AgentStreams::Sender sender = streams_.FindSender(input.stream);
+  if (sender.is_closed) return;
+  if (!sender.host.valid()) {
+    const auto* hello = std::get_if<HostHello>(&input.message);
     if (hello != nullptr) return Welcome(input.stream, *hello);
-    return Refuse(input.stream, "the first message on a stream must be a hello; is this a Fairlead agent?");
+    return streams_.Refuse(input.stream, "the first message on a stream must be a hello; is this a Fairlead agent?");
   }
-  hosts_[stream.host].last_message = clock_;
+  streams_.Hear(sender.host, time_.clock());
   // Requests to the path service alone are passed on together; everything else needs the results of earlier messages of
   // the same host. Hosts say such things all the time, and a flush for each of them would be a batch for each.
   const bool is_passed_on = std::holds_alternative<PathsWanted>(input.message) ||
                             std::holds_alternative<Heartbeat>(input.message) ||
                             std::holds_alternative<ProbesFinished>(input.message);
-  if (!is_passed_on && IsWaiting(stream.host)) Flush();
-  std::visit([&](const auto& message) { Hear(stream.host, message); }, input.message);
+  if (!is_passed_on && batch_.IsWaiting(sender.host)) Flush();
+  std::visit([&](const auto& message) { Hear(sender.host, message); }, input.message);
 }
 
 void TrafficController::Take(const StreamEnded& input) {
-  const auto stream = streams_.find(input.stream);
-  if (stream == streams_.end()) return;
-  const HostId host = stream->second.host;
-  if (host.valid() && IsWaiting(host)) Flush();
-  if (host.valid() && hosts_[host].stream == input.stream) {
-    hosts_[host].stream.reset();
-    LoseArrivals(host);
-    Note(Noted::Severity::kWarning, HostSubject(host), "its agent is away; what it holds is kept for the lease's term");
-  }
-  streams_.erase(stream);
+  const HostId speaker = streams_.FindSender(input.stream).host;
+  if (speaker.valid() && batch_.IsWaiting(speaker)) Flush();
+  const std::optional<HostId> host = streams_.End(input.stream);
+  if (!host) return;
+  moves_.LoseOrders(*host);
+  outputs_.NoteHost(Noted::Severity::kWarning, *host, "its agent is away; what it holds is kept for the lease's term");
 }
 
-void TrafficController::Take(const LinkHealthReported& input) {
-  if (input.link.index() >= fabric_.num_links()) {
-    return Note(Noted::Severity::kWarning, "links",
-                fmt::format("report of link {}: the fabric has {} links", input.link.value(), fabric_.num_links()));
-  }
-  if (input.health >= 0 && input.health <= 1) KeepReport(input);
-  Pass(traffic::LinkReported{.link = input.link, .health = input.health, .source = input.source});
+void TrafficController::Welcome(StreamId stream, const HostHello& hello) {
+  if (std::string fault = streams_.FindFault(hello); !fault.empty()) return streams_.Refuse(stream, std::move(fault));
+  if (batch_.has_questions()) Flush();
+  const HostId host = fabric_.FindHost(hello.host);
+  if (streams_.IsConnected(host)) moves_.LoseOrders(host);
+  streams_.Bind(stream, host, hello.agent_version, time_.clock());
+  announcements_.AskFor(host);
+  for (const JobId job : jobs_.jobs_at(host)) streams_.SendTo(host, LevelOf(jobs_.at(job)));
+  streams_.RepeatJudgement(host);
+  moves_.Renew(host);
+  outputs_.NoteHost(Noted::Severity::kInfo, host, "its agent is here, version " + streams_.agent(host).version);
 }
 
-void TrafficController::PassOn(HostId host, traffic::PathEvent event) {
-  hosts_[host].passed_on_in = num_flushes_ + 1;
-  Pass(std::move(event));
+void TrafficController::Hear(HostId host, const HostHello&) {
+  moves_.LoseOrders(host);
+  streams_.RefuseSecondHello(host);
+}
+
+void TrafficController::Hear(HostId host, const Heartbeat& message) {
+  batch_.AddOf(host, traffic::LeasesRenewed{.host = host, .num_leases = message.num_leases, .jobs = std::nullopt});
+}
+
+void TrafficController::Hear(HostId host, const PathsWanted& message) {
+  if (const std::optional<JobId> job = requests_.Ask(host, message)) announcements_.Name(host, *job);
+}
+
+void TrafficController::Hear(HostId host, const ConnectionOpened& message) {
+  const std::optional<JobId> job = jobs_.Find(message.job);
+  const LiveConnection* connection = job ? jobs_.FindConnection(*job, host, message.connection) : nullptr;
+  if (connection == nullptr || message.queue_pair >= connection->socket_ports.size() || message.socket_port == 0) {
+    return outputs_.Object(
+        host,
+        fmt::format("connection {} opened: this host holds no such queue pair, or its port is 0", message.connection));
+  }
+  const QueuePairKey key{*job, message.connection, message.queue_pair};
+  batch_.AddPort(key, host, message.socket_port, message.socket_port);
+  const uint16_t before = connection->socket_ports[message.queue_pair];
+  const bool is_roce = connection->request.protocol == 17;
+  if (before == message.socket_port) return;
+  if (before != 0 && !is_roce) moves_.Drop(key);  // it was opened again
+  jobs_.SetSocketPort(key, message.socket_port);
+  if (is_roce) return;  // stays where it is
+  moves_.MoveIfNeeded(key, *connection, message.socket_port);
+}
+
+void TrafficController::Hear(HostId host, const ConnectionsClosed& message) {
+  const std::optional<JobId> job = jobs_.Find(message.job);
+  if (!job) return;
+  // No earlier message of this host is pending.
+  batch_.Release(host, *job, message.connections);
+  if (message.connections.empty()) {
+    RemoveShare(*job, host);
+  } else {
+    Remove(*job, host, message.connections);
+  }
+}
+
+// Our own list first, so that corrections find the sockets' ports; then what the path service did not take is struck.
+void TrafficController::Hear(HostId host, const ConnectionsHeld& message) {
+  if (std::string fault = FaultOfJobName(message.job); !fault.empty()) return outputs_.Object(host, std::move(fault));
+  traffic::LeasesAnnounced announced = {.host = host, .job = {}, .connections = {}};
+  std::vector<const HeldConnection*> taken;
+  for (const HeldConnection& held : message.connections) {
+    traffic::HeldConnection translated;
+    const std::string fault = words_.Translate(host, held, &translated);
+    if (fault.empty()) {
+      announced.connections.push_back(std::move(translated));
+      taken.push_back(&held);
+    } else {
+      outputs_.Object(host, fmt::format("announcement of job {}: {}", message.job, fault));
+    }
+  }
+  const std::optional<JobId> job = taken.empty() ? jobs_.Find(message.job) : jobs_.Intern(message.job);
+  if (!job) return;
+  announced.job = *job;
+  announcements_.Name(host, *job);
+  ReleaseOthers(*job, host, announced.connections);
+  std::set<uint64_t> named;
+  for (size_t c = 0; c < taken.size(); ++c) {
+    named.insert(taken[c]->wanted.connection);
+    TakeHeld(*job, host, announced.connections[c], taken[c]->socket_ports);
+  }
+  batch_.Add(std::move(announced));
+  Flush();
+  jobs_.ClearQuestions(*job);
+  StrikeAllBut(*job, host, named);
+  if (jobs_.FindShare(*job, host) == nullptr) return ForgetIfUnused(*job);
+  CorrectPorts(*job, host, taken);
+  streams_.SendTo(host, LevelOf(jobs_.at(*job)));
+}
+
+// What an agent announces is what it has, whatever was said in its name before.
+void TrafficController::ReleaseOthers(JobId job, HostId host, std::span<const traffic::HeldConnection> announced) {
+  std::vector<uint64_t> others;
+  for (const traffic::HeldConnection& held : announced) {
+    const LiveConnection* known = jobs_.FindConnection(job, host, held.request.connection);
+    if (known != nullptr && known->request != held.request) others.push_back(held.request.connection);
+  }
+  if (others.empty()) return;
+  jobs_.AddQuestion(job);  // it keeps its number until all is announced
+  Remove(job, host, others);
+  batch_.Release(host, job, std::move(others));
+}
+
+void TrafficController::TakeHeld(JobId job, HostId host, const traffic::HeldConnection& held,
+                                 const std::vector<uint16_t>& socket_ports) {
+  const uint64_t name = held.request.connection;
+  jobs_.AddConnection(job, host, held.request);
+  const LiveConnection* mine = jobs_.FindConnection(job, host, name);
+  // The name may be another's: the path service will say so.
+  if (mine == nullptr || mine->request != held.request) return;
+  for (uint32_t q = 0; q < socket_ports.size(); ++q) {
+    const QueuePairKey key{job, name, q};
+    if (mine->socket_ports[q] != socket_ports[q]) moves_.Drop(key);
+    jobs_.SetSocketPort(key, socket_ports[q]);
+    moves_.TakeHeldPort(key, *mine, held.queue_pairs[q]);
+  }
+}
+
+void TrafficController::StrikeAllBut(JobId job, HostId host, const std::set<uint64_t>& named) {
+  const std::set<uint64_t>* share = jobs_.FindShare(job, host);
+  if (share == nullptr) return;
+  std::vector<uint64_t> gone;
+  for (const uint64_t name : *share) {
+    if (!named.contains(name) || !paths_.Find(job, name)) gone.push_back(name);
+  }
+  Remove(job, host, gone);
+}
+
+void TrafficController::CorrectPorts(JobId job, HostId host, std::span<const HeldConnection* const> held) {
+  for (const HeldConnection* one : held) {
+    const uint64_t name = one->wanted.connection;
+    const LiveConnection* connection = jobs_.FindConnection(job, host, name);
+    if (connection == nullptr || connection->socket_ports.size() != one->queue_pairs.size()) continue;
+    for (uint32_t q = 0; q < one->queue_pairs.size(); ++q) {
+      const QueuePairKey key{job, name, q};
+      const uint16_t socket_port = one->socket_ports[q];
+      if (socket_port != 0) batch_.AddPort(key, host, moves_.WirePortOf(key, socket_port), socket_port);
+      moves_.MoveIfNeeded(key, *connection, one->queue_pairs[q].port);
+    }
+  }
+}
+
+// Connections of an earlier agent of this host that this one has forgotten: heartbeats would keep them forever.
+void TrafficController::Hear(HostId host, const AnnouncementFinished&) {
+  const std::optional<std::set<JobId>> named = announcements_.Finish(host);
+  if (!named) return;
+  const std::set<JobId> held = jobs_.jobs_at(host);
+  for (const JobId job : held) {
+    if (named->contains(job)) continue;
+    outputs_.NoteHost(Noted::Severity::kWarning, host,
+                      fmt::format("its agent no longer has {} connections of job {}: they are released",
+                                  jobs_.FindShare(job, host)->size(), jobs_.at(job).name));
+    batch_.Release(host, job, {});
+    RemoveShare(job, host);
+  }
+}
+
+void TrafficController::Hear(HostId host, const ProbesFinished& message) {
+  if (probes_.Hear(host, message)) FinishRounds();
+}
+
+void TrafficController::Hear(HostId host, const JobMeasured& message) {
+  const std::optional<JobId> job = jobs_.Find(message.job);
+  // Late messages of ended jobs are normal.
+  if (!job || jobs_.FindShare(*job, host) == nullptr) return;
+  if (const std::string fault = JobMeasurements::FindFault(message); !fault.empty()) {
+    return outputs_.Object(host, fmt::format("measurement of job {}: {}: ignored", message.job, fault));
+  }
+  levels_.Measure(*job, host, message);
 }
 
 void TrafficController::Flush() {
-  ++num_flushes_;
-  std::vector<traffic::PathEvent> events = std::exchange(releases_, {});
-  const size_t num_releases = events.size();
-  std::move(events_.begin(), events_.end(), std::back_inserter(events));
-  events_.clear();
-  std::move(opened_.begin(), opened_.end(), std::back_inserter(events));
-  opened_.clear();
-  std::vector<JobId> asking;
-  asking.reserve(requests_.size());
-  for (const auto& [number, request] : requests_) {
-    asking.push_back(request.job);
-    jobs_.at(request.job).num_pending = 0;
-  }
-  std::vector<traffic::PathAction> actions = paths_.Handle(clock_, events);
-  KeepProbes(std::span(events).subspan(num_releases));
+  const std::vector<JobId> asking = requests_.BeginAnswers();
+  PathBatch::Events events = batch_.Take();
+  std::vector<traffic::PathAction> actions = paths_.Handle(time_.clock(), events.all);
+  probes_.Keep(std::span(events.all).subspan(events.first_question));
   for (traffic::PathAction& action : actions) {
     std::visit([this](auto& one) { Carry(one); }, action);
   }
-  // A connection that was refused everything has no path. Requests that were rejected as a whole have no answer.
+  // A connection that was refused everything has no path.
   for (const JobId job : asking) ForgetIfUnused(job);
-  requests_.clear();
+  requests_.EndAnswers();
+}
+
+void TrafficController::Carry(const traffic::PathsMoved& action) {
+  if (moves_.Carry(action)) levels_.MarkStale();
 }
 
 void TrafficController::Carry(const traffic::LeaseExpired& action) {
-  const auto job = jobs_.find(action.lease.job);
-  if (job == jobs_.end()) return;
-  Note(Noted::Severity::kWarning, HostSubject(action.lease.host),
-       fmt::format("silent for too long: {} queue pairs of job {} are given up", action.num_queue_pairs,
-                   job->second.name));
+  const LiveJob* job = jobs_.Find(action.lease.job);
+  if (job == nullptr) return;
+  const HostId host = action.lease.host;
+  outputs_.NoteHost(
+      Noted::Severity::kWarning, host,
+      fmt::format("silent for too long: {} queue pairs of job {} are given up", action.num_queue_pairs, job->name));
   // The connections may live on under an agent that is away, with packets that have to be rewritten at their destination.
   // Its agent does that for as long as it sees the socket.
-  RemoveShare(action.lease.job, action.lease.host, Arrivals::kLeft);
+  RemoveShare(action.lease.job, host, PortMoves::Arrivals::kLeft);
   // A host that is only late still holds them. Its heartbeats need not show it: they count leases, not connections.
-  AskForAnnouncement(action.lease.host);
+  announcements_.AskFor(host);
 }
 
-void TrafficController::Carry(const traffic::AnnouncementWanted& action) { AskForAnnouncement(action.host); }
-
 void TrafficController::Carry(const traffic::LinkStateChanged& action) {
-  if (health_[action.link] != action.health) is_router_stale_ = true;
-  health_[action.link] = action.health;
-  are_levels_stale_ = true;
+  levels_.SetHealth(action.link, action.health);
   const bool is_good = action.to == traffic::LinkState::kUp;
-  Note(is_good ? Noted::Severity::kInfo : Noted::Severity::kWarning, "link " + fabric_.LinkName(action.link),
-       fmt::format("{} -> {}, {:.4g} % of its capacity: {}", Name(action.from), Name(action.to), 100 * action.health,
-                   action.reason));
+  outputs_.Note(is_good ? Noted::Severity::kInfo : Noted::Severity::kWarning, "link " + fabric_.LinkName(action.link),
+                fmt::format("{} -> {}, {:.4g} % of its capacity: {}", Name(action.from), Name(action.to),
+                            100 * action.health, action.reason));
 }
 
 void TrafficController::Carry(const traffic::EventRejected& action) {
-  Note(Noted::Severity::kWarning, "paths", action.reason);
+  outputs_.Note(Noted::Severity::kWarning, "paths", action.reason);
 }
 
-void TrafficController::Note(Noted::Severity severity, std::string subject, std::string text) {
-  outputs_.emplace_back(Noted{severity, std::move(subject), std::move(text)});
+void TrafficController::FinishRounds() {
+  while (probes_.HasFinished(time_.now())) {
+    if (probes_.are_results_away()) Flush();
+    batch_.Add(probes_.TakeFinished(time_.now()));
+  }
 }
 
-void TrafficController::Object(HostId host, std::string text) {
-  Note(Noted::Severity::kWarning, HostSubject(host), std::move(text));
+void TrafficController::EndRestoring() {
+  if (!jobs_.is_restoring() || time_.now() < SimTime() + lease_ttl_) return;
+  for (const JobId job : jobs_.EndRestoring()) levels_.Forget(job);
+}
+
+void TrafficController::PlanLevels() {
+  for (const traffic::JobPlan& plan : levels_.PlanIfDue(time_.now())) {
+    if (!jobs_.SetLevel(plan.id, plan.level, plan.reason)) continue;
+    const LiveJob& job = jobs_.at(plan.id);
+    for (const auto& [host, share] : job.shares) streams_.SendTo(host, LevelOf(job));
+    outputs_.Note(Noted::Severity::kInfo, "job " + job.name, fmt::format("level {}: {}", job.level, job.reason));
+  }
+}
+
+void TrafficController::Remove(JobId job, HostId host, std::span<const uint64_t> connections,
+                               PortMoves::Arrivals arrivals) {
+  for (const uint64_t name : connections) {
+    const uint32_t num_queue_pairs = jobs_.RemoveConnection(job, host, name);
+    for (uint32_t q = 0; q < num_queue_pairs; ++q) moves_.Drop({job, name, q}, arrivals);
+    if (num_queue_pairs > 0) levels_.RemoveConnection(job, host, name);
+  }
+  if (jobs_.FindShare(job, host) == nullptr) levels_.RemoveHost(job, host);
+  ForgetIfUnused(job);
+}
+
+void TrafficController::RemoveShare(JobId job, HostId host, PortMoves::Arrivals arrivals) {
+  const std::set<uint64_t>* share = jobs_.FindShare(job, host);
+  if (share == nullptr) return ForgetIfUnused(job);
+  const std::vector<uint64_t> held(share->begin(), share->end());
+  Remove(job, host, held, arrivals);
+}
+
+void TrafficController::ForgetIfUnused(JobId job) {
+  if (jobs_.ForgetIfUnused(job)) levels_.Forget(job);
 }
 
 }  // namespace fairlead::controller

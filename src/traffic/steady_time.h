@@ -35,6 +35,8 @@ class SteadyTime {
   }
 
   SimTime now() const { return now_; }
+  // The other clock, at the last call; zero before.
+  SimTime clock() const { return clock_.value_or(SimTime()); }
   uint64_t num_jumps_back() const { return num_jumps_back_; }
   uint64_t num_jumps_ahead() const { return num_jumps_ahead_; }
 

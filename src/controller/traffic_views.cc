@@ -1,13 +1,11 @@
-// Of the traffic controller: what people are shown.
+#include "controller/traffic_views.h"
+
 #include <limits>
 #include <map>
 #include <set>
 #include <utility>
 
-#include "controller/traffic_controller.h"
-
 namespace fairlead::controller {
-
 namespace {
 
 // What all queue pairs together do on a link.
@@ -65,35 +63,36 @@ FullestLinks FindFullestLinks(const traffic::PathService& paths, const topology:
 
 }  // namespace
 
-std::vector<HostView> TrafficController::Hosts() const {
+std::vector<HostView> ViewHosts(const topology::Fabric& fabric, const AgentStreams& streams) {
   std::vector<HostView> views;
-  views.reserve(hosts_.size());
-  for (uint32_t h = 0; h < hosts_.size(); ++h) {
-    const Host& host = hosts_[HostId(h)];
-    views.push_back({.name = fabric_.HostName(HostId(h)),
-                     .is_connected = host.stream.has_value(),
-                     .agent_version = host.agent_version,
-                     .last_message = host.last_message});
+  views.reserve(streams.num_hosts());
+  for (uint32_t h = 0; h < streams.num_hosts(); ++h) {
+    const AgentStreams::Agent& agent = streams.agent(HostId(h));
+    views.push_back({.name = fabric.HostName(HostId(h)),
+                     .is_connected = agent.stream.has_value(),
+                     .agent_version = agent.version,
+                     .last_message = agent.last_message});
   }
   return views;
 }
 
-std::vector<JobOnFabric> TrafficController::Jobs() const {
+std::vector<JobOnFabric> ViewJobs(const topology::Fabric& fabric, const traffic::PathService& paths,
+                                  const JobTable& jobs, const LevelPlanner& levels) {
   std::map<JobId, uint32_t> num_unmanaged;
-  paths_.VisitQueuePairs([&](const traffic::HeldQueuePair& held) {
+  paths.VisitQueuePairs([&](const traffic::HeldQueuePair& held) {
     if (held.answer.kind == traffic::QueuePairAnswer::Kind::kUnmanaged) ++num_unmanaged[held.lease.job];
   });
-  const FullestLinks fullest = FindFullestLinks(paths_, fabric_);
+  const FullestLinks fullest = FindFullestLinks(paths, fabric);
   std::vector<JobOnFabric> views;
-  views.reserve(jobs_.size());
-  for (const auto& [id, job] : jobs_) {
-    const std::optional<Measurement> sum = Sum(job);
+  views.reserve(jobs.jobs().size());
+  for (const auto& [id, job] : jobs.jobs()) {
+    const std::optional<JobMeasurement> sum = levels.Sum(id);
     const auto link = fullest.link_of.find(id);
     std::vector<std::string> shares_with;
     if (link != fullest.link_of.end()) {
       for (const JobId other : fullest.users.at(link->second)) {
-        const auto named = jobs_.find(other);
-        if (other != id && named != jobs_.end()) shares_with.push_back(named->second.name);
+        const LiveJob* named = jobs.Find(other);
+        if (other != id && named != nullptr) shares_with.push_back(named->name);
       }
     }
     views.push_back({.name = job.name,
@@ -104,39 +103,40 @@ std::vector<JobOnFabric> TrafficController::Jobs() const {
                      .num_unmanaged = num_unmanaged[id],
                      .num_gpus = sum ? sum->num_gpus : 0,
                      .iteration_time = sum ? std::optional(sum->iteration_time) : std::nullopt,
-                     .fastest_iteration = job.fastest_iteration,
-                     .intensity = job.intensity,
+                     .fastest_iteration = levels.FindFastestIteration(id),
+                     .intensity = levels.FindIntensity(id),
                      .fullest_link = link == fullest.link_of.end() ? LinkId() : link->second,
                      .shares_with = std::move(shares_with)});
   }
   return views;
 }
 
-std::vector<QueuePairOnFabric> TrafficController::QueuePairs() const {
+std::vector<QueuePairOnFabric> ViewQueuePairs(const traffic::PathService& paths, const JobTable& jobs,
+                                              const PortMoves& moves) {
   std::vector<QueuePairOnFabric> views;
-  paths_.VisitQueuePairs([&](const traffic::HeldQueuePair& held) {
-    const auto job = jobs_.find(held.lease.job);
-    views.push_back({.job = job == jobs_.end() ? std::string() : job->second.name,
+  paths.VisitQueuePairs([&](const traffic::HeldQueuePair& held) {
+    const LiveJob* job = jobs.Find(held.lease.job);
+    views.push_back({.job = job == nullptr ? std::string() : job->name,
                      .connection = held.request->connection,
                      .queue_pair = held.queue_pair,
                      .source = held.request->source,
                      .destination = held.request->destination,
                      .answer = held.answer,
-                     .wire_port = WirePortOf(held),
+                     .wire_port = moves.WirePortOf(held),
                      .links = {held.links.begin(), held.links.end()}});
   });
   return views;
 }
 
-std::vector<LinkOnFabric> TrafficController::Links() const {
-  const IdVector<LinkId, LinkUse> uses = SumUse(paths_, fabric_);
+std::vector<LinkOnFabric> ViewLinks(const topology::Fabric& fabric, const traffic::PathService& paths) {
+  const IdVector<LinkId, LinkUse> uses = SumUse(paths, fabric);
   std::vector<LinkOnFabric> views;
-  for (uint32_t l = 0; l < fabric_.num_links(); ++l) {
+  for (uint32_t l = 0; l < fabric.num_links(); ++l) {
     const LinkId link(l);
-    if (!topology::IsNetwork(fabric_.tier(link))) continue;
+    if (!topology::IsNetwork(fabric.tier(link))) continue;
     views.push_back({.link = link,
-                     .state = paths_.state(link),
-                     .health = paths_.health(link),
+                     .state = paths.state(link),
+                     .health = paths.health(link),
                      .num_queue_pairs = uses[link].num_queue_pairs,
                      .load = uses[link].load});
   }

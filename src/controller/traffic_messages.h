@@ -1,0 +1,67 @@
+// What goes into the controller of live traffic, and what comes out of it, as plain values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "base/ids.h"
+#include "controller/host_messages.h"
+
+namespace fairlead::controller {
+
+// One stream of one agent. Numbers are never used again.
+using StreamId = Id<struct StreamTag>;
+
+// ---- Inputs ----
+// Nothing comes of a stream after its end.
+struct StreamMessage {
+  StreamId stream;
+  FromAgent message;
+};
+struct StreamEnded {
+  StreamId stream;
+};
+// The report of a switch or an operator about one direction of a cable.
+struct LinkHealthReported {
+  LinkId link;
+  double health = 1;  // fraction of the capacity that is left; 0 = down
+  std::string source;
+};
+// What is found about a host has changed.
+struct JudgementChanged {
+  HostId host;
+  HostJudged judged;
+};
+using TrafficInput = std::variant<StreamMessage, StreamEnded, LinkHealthReported, JudgementChanged>;
+
+// ---- Outputs ----
+struct SendToStream {
+  StreamId stream;
+  ToAgent message;
+};
+// After all earlier messages. Of agents that break the protocol or were refused.
+struct EndStream {
+  StreamId stream;
+};
+// To be kept before anything after it is sent.
+struct RecordChanged {
+  std::string key;
+  std::optional<std::string> value;  // nothing: removed
+};
+// For the event list and the log.
+struct Noted {
+  enum class Severity : uint8_t { kInfo, kWarning };
+  Severity severity = Severity::kInfo;
+  std::string subject;  // "link leaf0->spine3", "host h4", "job gpt"
+  std::string text;
+};
+// For the watch over jobs: what the agent of this host saw of a job.
+struct ProcessesLooked {
+  HostId host;
+  ProcessesSeen look;
+};
+using TrafficOutput = std::variant<SendToStream, EndStream, RecordChanged, Noted, ProcessesLooked>;
+
+}  // namespace fairlead::controller
