@@ -131,7 +131,8 @@ void JobWatch::Take(SimTime now, HostId host, const ProcessesSeen& look) {
   Job* job = FindOrBegin(now, look);
   if (job == nullptr) return;
   telemetry::HostLook news = Restrict(host, look);
-  job->heard = now;
+  // Nobody heard of any of its hosts: none of them was silent meanwhile.
+  if (now - std::exchange(job->heard, now) > kOwnSilenceMin) job->processes.NoteOwnSilence(now);
   job->processes.Note(now, host, news.processes);
   if (job->processes.IsNewRun(now, options_.run)) {
     Forget(now, job->name, job->processes.DropOthers(now, options_.run));

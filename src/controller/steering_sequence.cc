@@ -147,7 +147,8 @@ void Steering::Succeed(SimTime now, const SteeringAction& action) {
 void Steering::KeepPlace(SimTime now, HostId host) {
   for (auto& [job, sequence] : sequences_) {
     const SteeringAction* current = attempts_.Find(sequence.current);
-    const bool is_being_replaced = current != nullptr && std::holds_alternative<TakeSpare>(current->step);
+    const auto* take = current == nullptr ? nullptr : std::get_if<TakeSpare>(&current->step);
+    const bool is_being_replaced = take != nullptr && take->replaces == host;
     if (is_being_replaced || std::erase(sequence.to_replace, host) == 0) continue;
     if (std::exchange(sequence.waits_for_spare, false)) Continue(now, job);
   }

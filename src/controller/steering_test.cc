@@ -315,6 +315,34 @@ TEST(SteeringTest, AHostThatPassedItsTestsEndsTheWait) {
   EXPECT_EQ(std::get<RestartJob>(later.back()).hosts, Hosts(0, 40));
 }
 
+// Two hosts are to be replaced, and there is one spare. The second one comes back while the first is being replaced.
+TEST(SteeringTest, AHostThatComesBackWhileAnotherIsReplacedKeepsItsPlace) {
+  Bench bench(Bench::Acting(), 1);
+  std::vector<SteeringAction> actions = bench.Tell(2000, FindingAbout(1, {7, 8}, Syndrome::kDead));
+  const SteeringAction* take = nullptr;
+  for (int round = 0; round < 10 && take == nullptr; ++round) {
+    std::vector<SteeringAction> next;
+    for (const SteeringAction& action : actions) {
+      if (!IsAnswered(action.step) || std::holds_alternative<TestHost>(action.step)) continue;
+      for (SteeringAction& more : bench.Send(2000, StepDone{.action = action.number})) next.push_back(more);
+    }
+    actions = std::move(next);
+    const auto found = std::ranges::find_if(
+        actions, [](const SteeringAction& action) { return std::holds_alternative<TakeSpare>(action.step); });
+    if (found != actions.end()) take = &*found;
+  }
+  ASSERT_NE(take, nullptr);
+  ASSERT_EQ(std::get<TakeSpare>(take->step).replaces, HostId(7));
+  const SteeringAction taken = *take;
+  bench.Obey(2001, bench.Send(2001, HostTested{HostId(8), true}));
+  const std::vector<SteeringAction> after = bench.Send(2002, StepDone{.action = taken.number});
+  ASSERT_FALSE(after.empty());
+  const auto* restart = std::get_if<RestartJob>(&after.back().step);
+  ASSERT_NE(restart, nullptr);
+  EXPECT_EQ(std::ranges::count(restart->hosts, HostId(8)), 1);
+  EXPECT_EQ(std::ranges::count(restart->hosts, HostId(7)), 0);
+}
+
 TEST(SteeringTest, AnIsolationThatFailsLeavesTheJobAlone) {
   Bench bench;
   const std::vector<SteeringAction> reported = bench.Fail<IsolateHost>(10, bench.Tell(10, FindingAbout(0, {7})));

@@ -50,9 +50,12 @@ C4dMaster::C4dMaster(const C4dOptions& options, model::PlaceNames names)
 C4dMaster::~C4dMaster() = default;
 
 std::vector<C4dAction> C4dMaster::Handle(SimTime now, std::span<const model::TelemetryRecord> records) {
-  const bool was_away = now - last_call_ > options_.silence.report_period * options_.silence.missed_reports;
+  // Whoever was not called, or heard of no host at all, did not listen.
+  const SimDuration away_min = options_.silence.report_period * options_.silence.missed_reports;
+  const bool was_away = now - last_call_ > away_min || (!records.empty() && now - last_records_ > away_min);
   if (picture_ && was_away) picture_->NoteOwnSilence(now);
   last_call_ = now;
+  if (!records.empty()) last_records_ = now;
   for (const model::TelemetryRecord& record : records) Take(now, record);
   if (!picture_) return {};
   picture_->NoteSilence(now, options_.silence.without_after);

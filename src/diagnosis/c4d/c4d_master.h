@@ -120,7 +120,8 @@ class C4dMaster {
   };
   std::vector<Pause> pauses_;
   // Of the window under way.
-  SimTime last_call_;  // of Handle()
+  SimTime last_call_;     // of Handle()
+  SimTime last_records_;  // likewise, with records
   SimTime window_begin_;
   bool stood_still_ = false;
   std::vector<uint64_t> completed_at_begin_;  // [communicator]

@@ -213,15 +213,19 @@ class HangRule {
     if (links_.empty() && num_links > 0) gpus_ = frozen_;
   }
 
-  // An agent may be away for reasons of its own. Where a rank that can be seen has stopped, a host accounts for the stall
-  // only if it fell silent before.
+  // An agent may be away for reasons of its own. Of several hosts, those that fell silent first account for the stall;
+  // where a rank that can be seen has stopped, only if they fell silent before.
   void LeaveOutLaterSilence() {
     std::vector<RankId> seen = absent_;
     seen.insert(seen.end(), stopped_.begin(), stopped_.end());
+    const auto heard_of = [&](RankId rank) { return picture_.hosts()[picture_.ranks()[rank].host].last_heard; };
+    SimTime first_silent = SimTime::Never();
+    for (const RankId rank : gone_) first_silent = std::min(first_silent, heard_of(rank));
     std::erase_if(gone_, [&](RankId silent) {
-      const SimTime heard = picture_.hosts()[picture_.ranks()[silent].host].last_heard;
-      const bool is_later = std::ranges::any_of(
-          seen, [&](RankId rank) { return picture_.ranks()[rank].last_progress < heard + query_.ReportDelay(); });
+      const SimTime heard = heard_of(silent);
+      const bool is_later = heard > first_silent + query_.ReportDelay() || std::ranges::any_of(seen, [&](RankId rank) {
+                              return picture_.ranks()[rank].last_progress < heard + query_.ReportDelay();
+                            });
       if (is_later) unseen_.insert(silent);
       return is_later;
     });

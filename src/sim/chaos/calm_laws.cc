@@ -195,6 +195,16 @@ class CalmCheck {
     }
   }
 
+  // By its name: a diagnosis that has just begun knows none that is stopped.
+  std::optional<controller::JobCondition> ConditionOf(std::string_view name) const {
+    const controller::KeptSteering& kept = world_.controller.diagnosis().steering();
+    for (const auto& [id, known] : kept.job_names()) {
+      const auto condition = known == name ? kept.steering().ConditionOf(id) : std::nullopt;
+      if (condition.has_value()) return condition;
+    }
+    return std::nullopt;
+  }
+
   // A job runs, and is watched with all its processes; or steering keeps it, and says so.
   void CheckJobs() {
     const controller::JobWatch& watch = world_.controller.diagnosis().watch();
@@ -202,8 +212,7 @@ class CalmCheck {
     for (const VirtualJobs::State& job : world_.jobs.States()) {
       const auto id = watch.FindJob(std::string(job.name));
       if (job.is_held) {
-        const auto condition =
-            id.has_value() ? world_.controller.diagnosis().steering().steering().ConditionOf(*id) : std::nullopt;
+        const std::optional<controller::JobCondition> condition = ConditionOf(job.name);
         Expect(condition.has_value() && *condition != controller::JobCondition::kRunning,
                "steering forgets no job that it has stopped", [&] {
                  return fmt::format("{} is stopped, and counts as {}", job.name,
