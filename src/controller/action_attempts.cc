@@ -65,11 +65,15 @@ std::optional<ActionAttempts::End> ActionAttempts::Fail(SimTime now, uint64_t nu
     open_.erase(number);
     return end;
   }
+  open.is_sent = false;
+  open.due = now + PauseAfter(attempt);
+  return std::nullopt;
+}
+
+SimDuration ActionAttempts::PauseAfter(uint32_t attempt) const {
   SimDuration pause = options_.pause;
   for (uint32_t i = 1; i < attempt && pause < options_.pause_max; ++i) pause = pause * 2;
-  open.is_sent = false;
-  open.due = now + std::min(pause, options_.pause_max);
-  return std::nullopt;
+  return std::min(pause, options_.pause_max);
 }
 
 std::vector<ActionAttempts::End> ActionAttempts::Advance(SimTime now, std::vector<SteeringAction>* again) {
@@ -96,7 +100,11 @@ std::vector<ActionAttempts::End> ActionAttempts::Advance(SimTime now, std::vecto
 std::vector<SteeringAction> ActionAttempts::BeginAnew(SimTime now) {
   std::vector<SteeringAction> actions;
   for (auto& [number, open] : open_) {
-    if (!open.is_sent) continue;
+    if (!open.is_sent) {
+      // The clock of the process before may have been ahead.
+      open.due = std::min(open.due, now + PauseAfter(open.action.attempt));
+      continue;
+    }
     open.due = now + DeadlineOf(open.action);
     actions.push_back(open.action);
   }

@@ -68,7 +68,8 @@ class ActionAttempts {
   };
   const std::map<uint64_t, Open>& open() const { return open_; }
   void Restore(Open open) { open_.insert_or_assign(open.action.number, std::move(open)); }
-  // Attempts that wait for an answer wait from now on. Returns their actions, by number.
+  // Attempts that wait for an answer wait from now on; no pause is longer than from now on. Returns their actions, by
+  // number.
   std::vector<SteeringAction> BeginAnew(SimTime now);
   // The attempt, which may have had to wait for the store, has been begun: its time starts now.
   void NoteBegun(SimTime now, const SteeringAction& action);
@@ -78,6 +79,7 @@ class ActionAttempts {
   const SteeringAction* Find(uint64_t number) const;
 
  private:
+  SimDuration PauseAfter(uint32_t attempt) const;
   SimDuration DeadlineOf(const SteeringAction& action) const;
   std::optional<End> Fail(SimTime now, uint64_t number, bool is_final, const std::string& message);
 

@@ -67,6 +67,15 @@ TEST(ActionAttemptsTest, SilenceIsFailure) {
 }
 
 // Law: whatever is answered, and however often, an action is sent at most `attempts` times and ends at most once.
+// A controller whose clock was hours ahead has died during a pause: the next one does not wait for that time.
+TEST(ActionAttemptsTest, APauseOfAnEarlierClockIsNoLongerThanFromNowOn) {
+  ActionAttempts attempts{AttemptOptions()};
+  attempts.Add(AtAttempt(7200), Isolate(1));
+  EXPECT_FALSE(attempts.Answer(AtAttempt(7200), Failure(1)));
+  EXPECT_TRUE(attempts.BeginAnew(AtAttempt(10)).empty());
+  EXPECT_EQ(attempts.NextDue(), AtAttempt(10) + AttemptOptions().pause);
+}
+
 TEST(ActionAttemptsTest, EveryActionEndsOnceInBoundedTime) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Random random(seed);

@@ -270,7 +270,10 @@ void Steering::Forget(std::span<const JobId> jobs, std::span<const uint64_t> act
 
 std::vector<SteeringAction> Steering::Resume(SimTime now) {
   judged_.clear();
-  for (auto& [id, job] : jobs_) job.held_up.clear();
+  for (auto& [id, job] : jobs_) {
+    job.held_up.clear();
+    job.hold_off_until = std::min(job.hold_off_until, now + options_.hold_off);  // the clock was ahead
+  }
   return attempts_.BeginAnew(now);
 }
 

@@ -12,7 +12,7 @@ constexpr int64_t kMaxJump = 3600;
 
 std::optional<uint32_t> ReportSequence::Add(uint64_t number, SimTime at, SimTime now) {
   const bool is_newest = !has_started_ || at > newest_at_;
-  const SimTime before = newest_at_;
+  SimTime before = newest_at_;
   least_delay_ = has_started_ ? std::min(least_delay_, now - at) : now - at;
   if (is_newest) newest_at_ = at;
   // Modulo 2^64, so that any number makes sense.
@@ -28,6 +28,11 @@ std::optional<uint32_t> ReportSequence::Add(uint64_t number, SimTime at, SimTime
     }
     if (is_newest) return CountAnew(number, now);
     return std::nullopt;
+  }
+  if (!is_newest) {
+    // It comes next, and was made before: the clock was set back.
+    before = newest_at_ = at;
+    least_delay_ = now - at;
   }
   const uint32_t serial = next_ + static_cast<uint32_t>(distance);
   if (distance > 0) NoteGaps(next_, serial - 1, before + least_delay_, at + least_delay_);

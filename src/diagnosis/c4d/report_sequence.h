@@ -2,10 +2,10 @@
 //
 // Method      reports are counted from 0 by the reporter; a number beyond the next one leaves a gap, which a late
 //             report fills. A number far from the next one, or an old number on a report that was made after all
-//             others, means that the reporter has restarted its count. Serials number reports without such jumps
-//             backwards. Reports are made at even intervals, and the one that was under way for the shortest time shows
-//             the offset of the reporter's clock: so it is known when a missing one was made, however late its absence
-//             is noticed.
+//             others, means that the reporter has restarted its count. A report that comes next, and was made before
+//             the last one, means that its clock was set back. Serials number reports without such jumps backwards.
+//             Reports are made at even intervals, and the one that was under way for the shortest time shows the offset
+//             of the reporter's clock: so it is known when a missing one was made, however late its absence is noticed.
 // Cost        O(kMaxGaps) a report; only the latest kMaxGaps gaps are remembered.
 #pragma once
 

@@ -49,6 +49,20 @@ TEST(ReportSequenceTest, AReporterThatRestartsItsCountMayHaveReportedMoreBefore)
 }
 
 // Law: in whatever order reports arrive and however often, a gap is left exactly for each one that never does.
+// Reports of a host whose clock was an hour ahead for a while; then its agent is started again.
+TEST(ReportSequenceTest, AClockThatIsSetBackHidesNoRestart) {
+  ReportSequence sequence;
+  const auto add = [&](uint64_t number, int64_t at_s, int64_t now_s) {
+    return sequence.Add(number, SimTime(at_s * 1'000'000'000), SimTime(now_s * 1'000'000'000));
+  };
+  for (int64_t s = 0; s < 5; ++s) EXPECT_TRUE(add(static_cast<uint64_t>(s), s, s).has_value());
+  EXPECT_TRUE(add(5, 3605, 5).has_value());
+  EXPECT_TRUE(add(6, 6, 6).has_value());
+  EXPECT_TRUE(add(0, 7, 7).has_value());
+  EXPECT_TRUE(add(1, 8, 8).has_value());
+  EXPECT_FALSE(add(1, 8, 9).has_value());
+}
+
 TEST(ReportSequenceTest, WhatIsMissingIsWhatNeverArrived) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Random random(seed);

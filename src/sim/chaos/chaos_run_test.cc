@@ -40,6 +40,13 @@ TEST(ChaosRunTest, WithoutFaultsLawsHold) {
 // `fairlead sim chaos --seeds 10000` does more of it.
 TEST(ChaosRunTest, UnderFaultsLawsHold) { ExpectLaws(Search(150)); }
 
+// Agents that say anything, impostors, clocks and versions, and nothing else: whatever happens is their doing.
+TEST(ChaosRunTest, AdversariesHarmOnlyThemselves) {
+  SearchOptions options = Search(60);
+  options.kinds = {FaultKind::kLiar, FaultKind::kImpostor, FaultKind::kSkew, FaultKind::kVersion};
+  ExpectLaws(options);
+}
+
 TEST(ChaosRunTest, OtherSizesKeepTheLaws) {
   for (const uint32_t num_hosts : {2u, 9u}) {
     SearchOptions options = Search(15);

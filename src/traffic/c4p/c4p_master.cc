@@ -29,14 +29,16 @@ C4pMaster::C4pMaster(const topology::Fabric& fabric, const C4pOptions& options)
 std::vector<PathAction> C4pMaster::Handle(SimTime clock, std::span<const PathEvent> events) {
   time_.Advance(clock);
   EndRests();
-  const auto is_request = [](const PathEvent& event) { return std::holds_alternative<PathsRequested>(event); };
   for (auto event = events.begin(); event != events.end();) {
-    const auto run_end = std::find_if_not(event, events.end(), is_request);
-    if (run_end == event) {
-      HandleOne(*event++);
-      continue;
+    const auto run_end =
+        std::find_if(event, events.end(), [&](const PathEvent& other) { return other.index() != event->index(); });
+    if (std::holds_alternative<PathsRequested>(*event)) {
+      Grant({event, run_end});
+    } else if (std::holds_alternative<QueuePairOpened>(*event)) {
+      Open({event, run_end});
+    } else {
+      std::for_each(event, run_end, [this](const PathEvent& one) { HandleOne(one); });
     }
-    Grant({event, run_end});
     event = run_end;
   }
   // After the events: heartbeats that waited while we paused come before the leases that they renew end.
@@ -57,7 +59,6 @@ void C4pMaster::HandleOne(const PathEvent& event) {
   if (const auto* round = std::get_if<ProbeRoundFinished>(&event)) ObserveRound(*round);
   if (const auto* scanned = std::get_if<PortsScanned>(&event)) LearnPorts(scanned->scans);
   if (const auto* reported = std::get_if<LinkReported>(&event)) Report(*reported);
-  if (const auto* opened = std::get_if<QueuePairOpened>(&event)) Open(*opened);
 }
 
 void C4pMaster::Reject(std::string reason) {

@@ -151,7 +151,11 @@ class C4pMaster final : public PathService {
   // leaving: whether others may have the one before it at once, or only when no packets that carry it can be under way.
   void Occupy(QueuePairRef ref, uint16_t QueuePairState::*which, uint16_t port, Leaving leaving);
   void EndRests();
-  void Open(const QueuePairOpened& event);
+  // Args: events of queue pairs that were opened.
+  void Open(std::span<const PathEvent> events);
+  // Whether such a queue pair is held. Its ports are in use from now on.
+  bool NoteOpened(const QueuePairOpened& event);
+  void SteerOpened(const QueuePairOpened& event);
   void Notify(QueuePairRef ref, MoveCause cause);
   void LearnPorts(std::span<const PortScanSeen> scans);
   // Ports in use are probed again from time to time; where none was found another search is made, later each time.

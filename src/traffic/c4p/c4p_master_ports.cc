@@ -172,23 +172,40 @@ void C4pMaster::DropPort(QueuePairRef ref) {
   mine.port = 0;
 }
 
-void C4pMaster::Open(const QueuePairOpened& event) {
+// What all of them have is known before one is given another port.
+void C4pMaster::Open(std::span<const PathEvent> events) {
+  std::vector<const QueuePairOpened*> known;
+  for (const PathEvent& event : events) {
+    const auto& opened = std::get<QueuePairOpened>(event);
+    if (NoteOpened(opened)) known.push_back(&opened);
+  }
+  for (const QueuePairOpened* opened : known) SteerOpened(*opened);
+}
+
+bool C4pMaster::NoteOpened(const QueuePairOpened& event) {
   const auto slot = connections_.Find(event.job, event.connection);
   // Late messages of connections that have ended are normal.
-  if (!slot || connections_.at(*slot).lease.host != event.host) return;
-  if (event.queue_pair >= connections_.at(*slot).queue_pairs.size()) return;
+  if (!slot || connections_.at(*slot).lease.host != event.host) return false;
+  if (event.queue_pair >= connections_.at(*slot).queue_pairs.size()) return false;
+  if (!options_.chooses_paths) return true;
   const QueuePairRef ref{*slot, event.queue_pair};
-  if (!options_.chooses_paths) {
-    if (hashed_.Follow(ref, connections_.at(*slot).request, event.port)) AskForHashedPath(ref);
-    return;
-  }
   const auto steering_port = [](uint16_t port) { return IsSteeringPort(port) ? port : uint16_t{0}; };
   Occupy(ref, &QueuePairState::socket_port, steering_port(event.socket_port), Leaving::kIsFree);
   Occupy(ref, &QueuePairState::wire_port, steering_port(event.port), Leaving::kRests);
+  return true;
+}
+
+void C4pMaster::SteerOpened(const QueuePairOpened& event) {
+  const uint32_t slot = *connections_.Find(event.job, event.connection);
+  const QueuePairRef ref{slot, event.queue_pair};
+  if (!options_.chooses_paths) {
+    if (hashed_.Follow(ref, connections_.at(slot).request, event.port)) AskForHashedPath(ref);
+    return;
+  }
   if (event.socket_port == 0 || std::exchange(connections_.at(ref).is_open, true)) return;
   // A port to bind that was not bound is none to rewrite to.
   const uint16_t port = connections_.at(ref).port;
-  const ConnectionRequest& request = connections_.at(*slot).request;
+  const ConnectionRequest& request = connections_.at(slot).request;
   const bool is_in_force = port == event.socket_port || port == event.port;
   if (port == 0 || is_in_force || PortsFor(request.protocol, /*is_open=*/true).Contains(port)) return;
   DropPort(ref);
