@@ -37,6 +37,10 @@ void ArrivalTable::Restore(std::span<const KeptAlias> kept) {
     arrivals_.emplace(alias.alias, Arrival{.kept = alias, .seen_at = outbox_.now()});
   }
   for (auto& [number, arrival] : arrivals_) {
+    // What is kept may be older than what the kernel does: a disk can be full.
+    std::erase_if(arrival.kept.wire_ports, [&](uint16_t port) {
+      return orders_.IsInheritedOtherwise(RuleOf(arrival.kept, port), arrival.kept.socket_port);
+    });
     for (const uint16_t port : arrival.kept.wire_ports) {
       const RewriteRule rule = RuleOf(arrival.kept, port);
       if (!by_rule_.try_emplace(rule, number).second) continue;

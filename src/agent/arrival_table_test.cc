@@ -139,6 +139,26 @@ TEST_F(ArrivalTableTest, WhatCannotBeRewrittenIsRefused) {
   EXPECT_EQ(TakeSeen().errors, std::vector<std::string>{"this host rewrites for as many connections as it can"});
 }
 
+// The disk was full when the port was given to another socket.
+TEST_F(ArrivalTableTest, WhatTheKernelDoesIsNewerThanWhatWasKept) {
+  const RewriteRule rule = {.direction = RewriteRule::Direction::kArrival,
+                            .source = kThere,
+                            .destination = kHere,
+                            .from_port = 61'000,
+                            .destination_port = kServicePort};
+  orders_.Inherit(rule, 40'000);
+  const KeptAlias kept = {.alias = 1,
+                          .source = kThere,
+                          .destination = kHere,
+                          .destination_port = kServicePort,
+                          .socket_port = kSocketPort,
+                          .wire_ports = {61'000}};
+  table_.Restore({&kept, 1});
+  EXPECT_TRUE(TakeSeen().tickets.empty());
+  ASSERT_EQ(table_.State().size(), 1u);
+  EXPECT_TRUE(table_.State()[0].wire_ports.empty());
+}
+
 TEST_F(ArrivalTableTest, TheNextAgentSetsWhatWasKept) {
   Prepare(1, 61'000);
   Prepare(1, 61'001);

@@ -13,6 +13,10 @@ bool RewriteOrders::IsInherited(const RewriteRule& rule, uint16_t to_port) const
   return known != inherited_.end() && known->second == to_port;
 }
 
+bool RewriteOrders::IsInheritedOtherwise(const RewriteRule& rule, uint16_t to_port) const {
+  return inherited_.contains(rule) && !IsInherited(rule, to_port);
+}
+
 void RewriteOrders::Forget(const RewriteRule& rule) {
   if (const auto clear = clears_.extract(rule)) by_ticket_.erase(clear.mapped());
   if (const auto failed = again_at_.extract(rule)) failed_.erase({failed.mapped(), rule});

@@ -24,6 +24,8 @@ class RewriteOrders {
   // The kernel has this rule of the agent before.
   void Inherit(const RewriteRule& rule, uint16_t to_port) { inherited_.emplace(rule, to_port); }
   bool IsInherited(const RewriteRule& rule, uint16_t to_port) const;
+  // The kernel rewrites to another port.
+  bool IsInheritedOtherwise(const RewriteRule& rule, uint16_t to_port) const;
 
   // Both return the ticket that RewriteDone will have.
   uint64_t Set(const RewriteRule& rule, uint16_t to_port);

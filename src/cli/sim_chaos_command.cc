@@ -68,13 +68,17 @@ report::Document RenderViolation(const chaos::FoundViolation& found) {
 }
 
 report::Document RenderSearch(const chaos::SearchResult& result, const ChaosCommandOptions& options) {
-  report::Document text = fmt::format(
-      "{} of {:.0f} s, {} hosts and {} jobs: {} connections were opened, {} ports of open ones changed; {} hosts were "
-      "isolated, jobs restarted {} times.\n\n",
-      report::FormatCount(result.num_runs, "run"),
-      result.num_runs == 0 ? 0 : result.simulated.value() / static_cast<double>(result.num_runs),
-      options.search.run.num_hosts, options.search.run.num_jobs, result.num_opened, result.num_moved,
-      result.num_isolated, result.num_restarted);
+  report::Document text =
+      report::WrapText(
+          fmt::format(
+              "{} of {:.0f} s, {} hosts and {} jobs: {} connections were opened, {} ports of open ones changed, "
+              "{} isolated, jobs restarted {} times.",
+              report::FormatCount(result.num_runs, "run"),
+              result.num_runs == 0 ? 0 : result.simulated.value() / static_cast<double>(result.num_runs),
+              options.search.run.num_hosts, options.search.run.num_jobs, result.num_opened, result.num_moved,
+              report::FormatCount(result.num_isolated, "host"), result.num_restarted),
+          report::OutputWidth(), 0) +
+      "\n\n";
   report::TextTable table(
       {{.heading = "fault"}, {.heading = "times", .align = Align::kRight}, {.heading = "what breaks"}});
   for (size_t k = 0; k < result.num_faults.size(); ++k) {

@@ -40,9 +40,13 @@ bool JobProcesses::IsNewRun(SimTime now, const RunOptions& options) const {
   std::optional<SimTime> first_of_run;
   std::optional<SimTime> last_of_others;
   SimTime others_began;  // the last of them
+  std::set<uint64_t> of_run;
+  std::set<uint64_t> of_others;
   for (const auto& [key, process] : processes_) {
     if (!process.was_alive) continue;
-    if (!process.ended_at.has_value() && IsHeard(now, key.host, options)) {
+    const bool is_living = !process.ended_at.has_value() && IsHeard(now, key.host, options);
+    (is_living ? of_run : of_others).insert(process.communicators.begin(), process.communicators.end());
+    if (is_living) {
       first_of_run = std::min(first_of_run.value_or(process.first_seen), process.first_seen);
     } else {
       const SimTime end = process.ended_at.value_or(heard_.at(key.host));
@@ -52,6 +56,7 @@ bool JobProcesses::IsNewRun(SimTime now, const RunOptions& options) const {
   }
   if (!first_of_run.has_value() || !last_of_others.has_value()) return false;
   if (*first_of_run <= others_began + options.overlap) return false;
+  if (std::ranges::any_of(of_run, [&](uint64_t id) { return of_others.contains(id); })) return false;
   return *first_of_run + options.overlap >= *last_of_others || AreLivingApart();
 }
 

@@ -3,11 +3,11 @@
 //
 // Method      a process is one number and one start on one host. One that a look of its host leaves out has ended, too.
 //             Hosts look once a second, at different instants, so processes of two runs may seem to be alive together
-//             for `overlap`; but those that begin within that time of each other are of one run. Runs may be alive
-//             together for longer, when nothing waits for the old processes: a run creates new communicators, so
-//             processes that have communicators, and none that one of the others ever had, are a new run whenever the
-//             others have ended. A process that was never seen alive says nothing about runs: its end was reported
-//             again, to a controller that has started since.
+//             for `overlap`; but those that begin within that time of each other are of one run. A run creates new
+//             communicators: processes that share one are of one run, whenever they were seen first. Runs may be alive
+//             together for longer, when nothing waits for the old processes: those that have communicators, and none
+//             that one of the others ever had, are a new run whenever the others have ended. A process that was never
+//             seen alive says nothing about runs: its end was reported again, to a controller that has started since.
 // Cost        O(log processes) for each process in a look, O(processes) for each question; IsNewRun O(1), but for a
 //             while after a process has begun, has ended, or has a new communicator.
 #pragma once

@@ -275,6 +275,17 @@ TEST_F(JobWatchTest, NoHostIsSilentWhileNobodyListens) {
   EXPECT_THAT(restarted[0].hosts, ElementsAre(HostId(0), HostId(1)));
 }
 
+// The second host of a run is seen late, and the first one falls silent then: it is one run, by its communicator.
+TEST_F(JobWatchTest, AHostThatIsSeenLateIsNoNewRun) {
+  Run run = Start({0, 1});
+  LookFor(5, {&run}, {1});
+  const auto running = Of<JobRunning>(LookFor(14, {&run}, {0}));
+  ASSERT_THAT(running, SizeIs(1));
+  EXPECT_THAT(running[0].hosts, ElementsAre(HostId(0), HostId(1)));
+  EXPECT_THAT(Of<JobRunning>(LookFor(15, {&run})), IsEmpty());
+  EXPECT_EQ(script_.num_made, 1);
+}
+
 TEST_F(JobWatchTest, AnExcusedJobStaysWhateverBecomesOfItsProcesses) {
   Run run = Start({0, 1});
   LookFor(8, {&run});

@@ -65,7 +65,7 @@ struct ConnectionRequest {
 };
 inline constexpr uint32_t kMaxQueuePairs = 256;
 // Loads of links are sums of weights: beside a larger one the others would be lost to rounding, for good.
-inline constexpr double kWeightMax = 1e6;
+inline constexpr double kWeightMax = 1e12;
 
 // The agent of the source NICs' host asks. A repeated request has the same answer.
 struct PathsRequested {

@@ -222,7 +222,9 @@ class CalmCheck {
       }
       if (!job.is_running || job.is_broken || world_.now - job.started_at < kWatchedWithin) continue;
       const auto found = std::ranges::find(watched, id.value_or(JobId()), &controller::WatchedJob::id);
-      Expect(found != watched.end() && found->num_ranks == job.hosts.size(), "every job is watched", [&] {
+      const bool is_whole = found != watched.end() && found->num_ranks == job.hosts.size() &&
+                            std::ranges::is_permutation(found->hosts, job.hosts, {}, &HostId::value);
+      Expect(is_whole, "every job is watched", [&] {
         return fmt::format("{} has {} processes, of which {} are watched{}", job.name, job.hosts.size(),
                            found == watched.end() ? 0 : found->num_ranks,
                            found == watched.end() || found->notes.empty() ? "" : ": " + found->notes.front());

@@ -91,7 +91,7 @@ std::string C4pMaster::FindFault(LeaseId lease, const ConnectionRequest& request
     return fmt::format("queue pairs: expected 1 to {}, found {}", kMaxQueuePairs, request.num_queue_pairs);
   }
   if (!(request.weight > 0 && request.weight <= kWeightMax)) {
-    return fmt::format("weight: expected > 0 and at most {:.0f}, found {}", kWeightMax, request.weight);
+    return fmt::format("weight: expected > 0 and at most {:g}, found {}", kWeightMax, request.weight);
   }
   return "";
 }
