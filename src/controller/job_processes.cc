@@ -40,13 +40,9 @@ bool JobProcesses::IsNewRun(SimTime now, const RunOptions& options) const {
   std::optional<SimTime> first_of_run;
   std::optional<SimTime> last_of_others;
   SimTime others_began;  // the last of them
-  std::set<uint64_t> of_run;
-  std::set<uint64_t> of_others;
   for (const auto& [key, process] : processes_) {
     if (!process.was_alive) continue;
-    const bool is_living = !process.ended_at.has_value() && IsHeard(now, key.host, options);
-    (is_living ? of_run : of_others).insert(process.communicators.begin(), process.communicators.end());
-    if (is_living) {
+    if (MayLive(now, key.host, process, options)) {
       first_of_run = std::min(first_of_run.value_or(process.first_seen), process.first_seen);
     } else {
       const SimTime end = process.ended_at.value_or(heard_.at(key.host));
@@ -56,8 +52,19 @@ bool JobProcesses::IsNewRun(SimTime now, const RunOptions& options) const {
   }
   if (!first_of_run.has_value() || !last_of_others.has_value()) return false;
   if (*first_of_run <= others_began + options.overlap) return false;
-  if (std::ranges::any_of(of_run, [&](uint64_t id) { return of_others.contains(id); })) return false;
-  return *first_of_run + options.overlap >= *last_of_others || AreLivingApart();
+  if (*first_of_run + options.overlap < *last_of_others && !AreLivingApart()) return false;
+  return !ShareCommunicator(now, options);
+}
+
+bool JobProcesses::ShareCommunicator(SimTime now, const RunOptions& options) const {
+  std::set<uint64_t> of_run;
+  std::set<uint64_t> of_others;
+  for (const auto& [key, process] : processes_) {
+    if (!process.was_alive) continue;
+    std::set<uint64_t>& ids = MayLive(now, key.host, process, options) ? of_run : of_others;
+    ids.insert(process.communicators.begin(), process.communicators.end());
+  }
+  return std::ranges::any_of(of_run, [&](uint64_t id) { return of_others.contains(id); });
 }
 
 std::set<uint64_t> JobProcesses::CommunicatorsOfEnded() const {
@@ -81,7 +88,7 @@ bool JobProcesses::AreLivingApart() const {
 std::vector<ProcessKey> JobProcesses::DropOthers(SimTime now, const RunOptions& options) {
   std::vector<ProcessKey> others;
   for (const auto& [key, process] : processes_) {
-    if (process.ended_at.has_value() || !IsHeard(now, key.host, options)) others.push_back(key);
+    if (!MayLive(now, key.host, process, options)) others.push_back(key);
   }
   for (const ProcessKey& key : others) processes_.erase(key);
   return others;
@@ -106,21 +113,18 @@ size_t JobProcesses::NumAlive() const {
 }
 
 size_t JobProcesses::NumLeftBehind(SimTime now, const RunOptions& options) const {
-  const auto may_live = [&](const ProcessKey& key, const Process& process) {
-    return !process.ended_at.has_value() && IsHeard(now, key.host, options);
-  };
   std::set<uint64_t> of_ended;
   SimTime ended_began;  // the last of them
   bool has_ended = false;
   for (const auto& [key, process] : processes_) {
-    if (may_live(key, process)) continue;
+    if (MayLive(now, key.host, process, options)) continue;
     has_ended = true;
     ended_began = std::max(ended_began, process.first_seen);
     of_ended.insert(process.communicators.begin(), process.communicators.end());
   }
   return static_cast<size_t>(std::ranges::count_if(processes_, [&](const auto& entry) {
     const auto& [key, process] = entry;
-    if (!may_live(key, process)) return false;
+    if (!MayLive(now, key.host, process, options)) return false;
     return !has_ended || process.first_seen <= ended_began + options.overlap ||
            std::ranges::any_of(process.communicators, [&](uint64_t id) { return of_ended.contains(id); });
   }));

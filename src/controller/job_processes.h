@@ -78,6 +78,12 @@ class JobProcesses {
     return now - std::max(heard_.at(host), listening_since_) < options.host_silent_for;
   }
 
+  // Not seen to have ended, on a host that is heard of.
+  bool MayLive(SimTime now, HostId host, const Process& process, const RunOptions& options) const {
+    return !process.ended_at.has_value() && IsHeard(now, host, options);
+  }
+  // Whether one that may live and one of the others, both once seen alive, ever had the same communicator.
+  bool ShareCommunicator(SimTime now, const RunOptions& options) const;
   // Ever had by one that has ended.
   std::set<uint64_t> CommunicatorsOfEnded() const;
   // No process alive has a communicator of those that have ended; and all have some.

@@ -123,9 +123,8 @@ void Steering::Take(SimTime now, const JobRunning& event) {
   job.has_unverified_owner = !event.is_owner_verified;
   if (event.is_new_run || job.hosts != event.hosts) job.needs_operator = false;
   for (const HostId host : event.hosts) {
-    spares_.erase(host);
+    NoteUsed(host);
     if (event.is_new_run) in_doubt_.erase(host);
-    for (auto& [other, sequence] : sequences_) sequence.reserved.erase(host);
   }
   const bool is_restart = !job.hosts.empty() && job.hosts != event.hosts;
   if (is_restart) {

@@ -217,6 +217,8 @@ class Steering {
   void WaitForSpare(SimTime now, JobId job, Sequence& sequence);
   // Others have restarted a job, in the moment in which it is stopped: it goes on where it is now.
   void ChangeHosts(JobId job, const std::vector<HostId>& hosts);
+  // A job runs there: it is no spare.
+  void NoteUsed(HostId host);
   void ServeWaiting(SimTime now);
   void End(SimTime now, const ActionAttempts::End& end);
   void Succeed(SimTime now, const SteeringAction& action);

@@ -77,10 +77,12 @@ void Steering::ChangeHosts(JobId job, const std::vector<HostId>& hosts) {
   jobs_.at(job).hosts = hosts;
   sequence.hosts = hosts;
   std::erase_if(sequence.to_replace, [&](HostId host) { return std::ranges::count(hosts, host) == 0; });
-  for (const HostId host : hosts) {
-    spares_.erase(host);
-    for (auto& [other, one] : sequences_) one.reserved.erase(host);
-  }
+  for (const HostId host : hosts) NoteUsed(host);
+}
+
+void Steering::NoteUsed(HostId host) {
+  spares_.erase(host);
+  for (auto& [job, sequence] : sequences_) sequence.reserved.erase(host);
 }
 
 void Steering::WaitForSpare(SimTime now, JobId job, Sequence& sequence) {
