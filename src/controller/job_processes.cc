@@ -85,12 +85,12 @@ bool JobProcesses::AreLivingApart() const {
   });
 }
 
-std::vector<ProcessKey> JobProcesses::DropOthers(SimTime now, const RunOptions& options) {
-  std::vector<ProcessKey> others;
+std::vector<FormerProcess> JobProcesses::DropOthers(SimTime now, const RunOptions& options) {
+  std::vector<FormerProcess> others;
   for (const auto& [key, process] : processes_) {
-    if (!MayLive(now, key.host, process, options)) others.push_back(key);
+    if (!MayLive(now, key.host, process, options)) others.push_back({key, process.ended_at.has_value()});
   }
-  for (const ProcessKey& key : others) processes_.erase(key);
+  for (const FormerProcess& other : others) processes_.erase(other.key);
   return others;
 }
 
@@ -130,10 +130,10 @@ size_t JobProcesses::NumLeftBehind(SimTime now, const RunOptions& options) const
   }));
 }
 
-std::vector<ProcessKey> JobProcesses::Keys() const {
-  std::vector<ProcessKey> keys;
-  for (const auto& [key, process] : processes_) keys.push_back(key);
-  return keys;
+std::vector<FormerProcess> JobProcesses::All() const {
+  std::vector<FormerProcess> all;
+  for (const auto& [key, process] : processes_) all.push_back({key, process.ended_at.has_value()});
+  return all;
 }
 
 }  // namespace fairlead::controller

@@ -34,6 +34,12 @@ struct ProcessKey {
   friend auto operator<=>(const ProcessKey&, const ProcessKey&) = default;
 };
 
+// Of a run that is over.
+struct FormerProcess {
+  ProcessKey key;
+  bool has_ended = false;  // else its host is silent
+};
+
 struct RunOptions {
   // >= 0. Longer: a restart at once is still one; shorter: the replacement of a single rank is less likely mistaken for
   // one.
@@ -53,7 +59,7 @@ class JobProcesses {
   // Whether all processes that are alive belong to a later run than the others, of which there are some.
   bool IsNewRun(SimTime now, const RunOptions& options) const;
   // Forgets the others. Returns them.
-  std::vector<ProcessKey> DropOthers(SimTime now, const RunOptions& options);
+  std::vector<FormerProcess> DropOthers(SimTime now, const RunOptions& options);
 
   // When the last one ended; nothing: at least one is not known to have ended.
   std::optional<SimTime> AllEndedAt() const;
@@ -63,7 +69,7 @@ class JobProcesses {
   // Those alive that may wait for one that has ended, or whose host is silent: not those started later that have none
   // of its communicators. Where none is known to have ended, all that are alive.
   size_t NumLeftBehind(SimTime now, const RunOptions& options) const;
-  std::vector<ProcessKey> Keys() const;
+  std::vector<FormerProcess> All() const;
 
  private:
   struct Process {

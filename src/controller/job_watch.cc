@@ -130,6 +130,7 @@ void JobWatch::Take(SimTime now, HostId host, const ProcessesSeen& look) {
   ++counters_.looks;
   Job* job = FindOrBegin(now, look);
   if (job == nullptr) return;
+  TakeBack(host, look);
   telemetry::HostLook news = Restrict(host, look);
   // Nobody heard of any of its hosts: none of them was silent meanwhile.
   if (now - std::exchange(job->heard, now) > kOwnSilenceMin) job->processes.NoteOwnSilence(now);
@@ -168,8 +169,18 @@ telemetry::HostLook JobWatch::Restrict(HostId host, const ProcessesSeen& look) c
   return news;
 }
 
-void JobWatch::Forget(SimTime now, const std::string& job, const std::vector<ProcessKey>& processes) {
-  for (const ProcessKey& process : processes) former_[{job, process}] = now;
+void JobWatch::Forget(SimTime now, const std::string& job, const std::vector<FormerProcess>& processes) {
+  for (const FormerProcess& process : processes) {
+    former_[{job, process.key}] = {.since = now, .has_ended = process.has_ended};
+  }
+}
+
+void JobWatch::TakeBack(HostId host, const ProcessesSeen& look) {
+  for (const telemetry::SeenProcess& process : look.processes) {
+    const auto former = former_.find({look.job, {host, process.report.pid, process.report.process_start}});
+    if (former == former_.end() || process.state == model::ProcessState::kGone) continue;
+    if (former->second.has_ended) former_.erase(former);
+  }
 }
 
 // A rank has the only NIC of its host, or that of its GPU where the job has one for each, or its own where there are as
@@ -210,7 +221,7 @@ std::vector<SteeringEvent> JobWatch::Tick(SimTime now) {
     if (is_gone) {
       EndFindings(now, job);
       job->events.emplace_back(JobGone{job->id});
-      Forget(now, job->name, job->processes.Keys());
+      Forget(now, job->name, job->processes.All());
     }
     std::ranges::move(std::exchange(job->events, {}), std::back_inserter(events));
     if (is_gone) ids_.erase(job->name);
@@ -218,7 +229,7 @@ std::vector<SteeringEvent> JobWatch::Tick(SimTime now) {
   }
   if (now >= next_former_look_) {
     next_former_look_ = now + kFormerFor;
-    std::erase_if(former_, [&](const auto& former) { return now - former.second >= kFormerFor; });
+    std::erase_if(former_, [&](const auto& former) { return now - former.second.since >= kFormerFor; });
   }
   return events;
 }

@@ -12,7 +12,7 @@
 //                         added where the fabric leaves no choice
 //               new run   all processes that are alive came when all others had gone (job_processes.h): assembler and
 //                         diagnosis begins again, its findings are over, what belonged to the old run is left out from
-//                         then on
+//                         then on, unless it is seen alive after it was taken for ended
 //               gone      its processes have all ended regularly; or all have ended and nothing has restarted them for
 //                         `restart_within`; or no host has sent a message for `silent_for`. Not while it is excused,
 //                         which is how steering keeps a job that it has stopped.
@@ -147,7 +147,9 @@ class JobWatch {
   Job* FindOrBegin(SimTime now, const ProcessesSeen& look);
   void StartRun(SimTime now, Job* job);
   bool IsGone(SimTime now, const Job& job) const;
-  void Forget(SimTime now, const std::string& job, const std::vector<ProcessKey>& processes);
+  void Forget(SimTime now, const std::string& job, const std::vector<FormerProcess>& processes);
+  // Those of the look that were taken for ended and are alive: they are of no former run.
+  void TakeBack(HostId host, const ProcessesSeen& look);
   // The look without processes of former runs.
   telemetry::HostLook Restrict(HostId host, const ProcessesSeen& look) const;
   void Place(model::JobLayout* layout) const;
@@ -168,8 +170,11 @@ class JobWatch {
   uint32_t num_jobs_ = 0;                  // ever
   SimTime last_call_;                      // of Take() or Tick()
   SimTime listening_since_;                // without a pause
-  // Processes of runs that are over, by the name of their job, and since when.
-  std::map<std::pair<std::string, ProcessKey>, SimTime> former_;
+  struct Former {
+    SimTime since;
+    bool has_ended = false;
+  };
+  std::map<std::pair<std::string, ProcessKey>, Former> former_;  // processes of runs that are over, with their jobs
   SimTime next_former_look_;
   std::map<model::FindingId, WatchedFinding> findings_;
   std::deque<model::FindingId> over_;    // of findings_, in order of their end

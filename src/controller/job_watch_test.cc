@@ -430,6 +430,19 @@ TEST_F(JobWatchTest, RanksThatAreReplacedInTurnAreNoNewRun) {
   EXPECT_EQ(script_.num_made, 1);
 }
 
+// The agents of all hosts lied: the processes that they left out, as if they had ended, are the job's after all.
+TEST_F(JobWatchTest, AProcessThatIsAliveAgainHadNotEnded) {
+  Run run = Start({0, 1});
+  LookFor(8, {&run});
+  Run lies = Start({0, 1});
+  EXPECT_TRUE(Of<JobRunning>(LookFor(20, {&lies})).at(0).is_new_run);
+  LookFor(20, {&run});
+  ASSERT_THAT(watch_.Jobs(), SizeIs(1));
+  EXPECT_EQ(watch_.Jobs()[0].num_processes, 2u);
+  EXPECT_EQ(script_.layouts[Id()].back().ranks.size(), 2u);
+  EXPECT_THAT(script_.gone[Id()], IsEmpty());
+}
+
 TEST_F(JobWatchTest, AHostThatDiedDoesNotHoldUpTheNewRun) {
   Run run = Start({0, 1, 2});
   LookFor(8, {&run});

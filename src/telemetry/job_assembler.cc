@@ -19,6 +19,7 @@ using model::RankId;
 
 // Between two tries to make a layout that waits for ranks.
 constexpr SimDuration kTryAgainAfter(1'000'000'000);
+constexpr SimDuration kRollCallEvery(1'000'000'000);
 
 std::string NameOf(const ProcessCommunicator& communicator) {
   return communicator.name.empty() ? fmt::format("{:016x}", communicator.id) : communicator.name;
@@ -46,7 +47,22 @@ std::vector<model::TelemetryRecord> JobAssembler::Add(SimTime now, const HostLoo
 
 // ---- Who is there ----
 
+void JobAssembler::NoteWhoSpeaks(SimTime now, HostId host) {
+  // Nobody listened, so nobody was silent.
+  if (now - std::exchange(last_look_, now) >= options_.quiet_for) {
+    for (auto& [other, heard] : heard_) heard = now;
+  }
+  heard_[host] = now;
+  if (quiet_.erase(host) > 0) changed_ = now;
+  if (now < next_roll_call_) return;
+  next_roll_call_ = now + kRollCallEvery;
+  for (const auto& [other, heard] : heard_) {
+    if (now - heard >= options_.quiet_for && quiet_.insert(other).second) changed_ = now;
+  }
+}
+
 void JobAssembler::Note(SimTime now, const HostLook& look) {
+  NoteWhoSpeaks(now, look.host);
   auto known = processes_.lower_bound({.host = look.host, .pid = INT32_MIN, .start = 0});
   for (; known != processes_.end() && known->first.host == look.host; ++known) known->second.is_there = false;
   for (const HostLook::Process& seen : look.processes) {
@@ -96,7 +112,7 @@ const model::JobLayout* JobAssembler::Settle(SimTime now) {
   tried_.reset();
   notes_ = plan.notes;
   std::erase_if(processes_,
-                [&](const auto& entry) { return !entry.second.is_there && !plan.ranks.contains(entry.first); });
+                [&](const auto& entry) { return !Counts(entry.second) && !plan.ranks.contains(entry.first); });
   if (plan_ == plan) return nullptr;
   plan_ = std::move(plan);
   return &plan_->layout;
@@ -166,8 +182,8 @@ std::set<const JobAssembler::Process*> JobAssembler::FindOtherStarts() const {
   std::map<uint32_t, Start> starts;
   for (uint32_t p = 0; p < all.size(); ++p) {
     Start& start = starts[sets.Find(p)];
-    if (all[p]->is_there) start.hosts.insert(all[p]->key.host);
-    start.num_living += all[p]->is_there ? 1 : 0;
+    if (Counts(*all[p])) start.hosts.insert(all[p]->key.host);
+    start.num_living += Counts(*all[p]) ? 1 : 0;
     start.was_seen |= all[p]->was_there;
     start.order = std::min(start.order, all[p]->order);
     start.processes.push_back(all[p]);
@@ -199,9 +215,9 @@ std::set<const JobAssembler::Process*> JobAssembler::FindOtherStarts() const {
 JobAssembler::Claims JobAssembler::TakeClaims(std::vector<std::string>* notes) const {
   Claims claims;
   for (const auto& [key, process] : processes_) claims.all.push_back(&process);
-  std::ranges::sort(claims.all, {}, [](const Process* p) { return std::pair(!p->is_there, p->order); });
+  std::ranges::sort(claims.all, {}, [&](const Process* p) { return std::pair(!Counts(*p), p->order); });
   claims.are_of_environment =
-      std::ranges::all_of(claims.all, [](const Process* p) { return !p->is_there || p->global_rank >= 0; });
+      std::ranges::all_of(claims.all, [&](const Process* p) { return !Counts(*p) || p->global_rank >= 0; });
   const std::set<const Process*> others = claims.are_of_environment ? FindOtherStarts() : std::set<const Process*>();
   // The others come last, so that the message can name the ones they contradict.
   std::ranges::stable_sort(claims.all, {}, [&](const Process* p) { return others.contains(p); });
@@ -225,9 +241,9 @@ JobAssembler::Claims JobAssembler::TakeClaims(std::vector<std::string>* notes) c
 }
 
 void JobAssembler::PlanRanks(Claims* claims, Plan* plan) const {
-  const auto world = std::ranges::max_element(claims->groups, {}, [](const auto& entry) {
+  const auto world = std::ranges::max_element(claims->groups, {}, [&](const auto& entry) {
     const auto& members = entry.second.members;
-    const auto living = std::ranges::count_if(members, [](const auto& member) { return member.second->is_there; });
+    const auto living = std::ranges::count_if(members, [&](const auto& member) { return Counts(*member.second); });
     return std::pair(entry.second.num_ranks, living);
   });
   const uint32_t world_ranks = world == claims->groups.end() ? 0 : world->second.num_ranks;

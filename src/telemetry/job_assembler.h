@@ -5,14 +5,15 @@
 //             leave, die and are replaced. Which process is which rank, and which belong to which communicator? Some
 //             say what can't be true together.
 // Method      ranks are those of the environment where every process has one, else those of the largest communicator.
-//             Claims are taken in order of arrival, of the living before those of the dead: a process that says
-//             anything that an earlier one denies (same rank of the job or of a communicator, another size) is left
-//             out. So are all of another start of the job: processes that hang together by communicators, and claim a
-//             rank that another such set has, which lives on more hosts, or of which more live, or which came first;
-//             or of which none was ever seen alive, while others live; or beside a set that has all ranks of a
-//             communicator, which are those of the job. A layout is made when nothing new has come for `settle_for` and
-//             all ranks are there, or `wait_for` after the first process with those that are; then again whenever a
-//             process or a communicator has joined, or another process has taken a rank. Ranks are numbered without
+//             Claims are taken in order of arrival, of the living before those of the dead and of hosts that have not
+//             spoken of the job for `quiet_for` while others have: a process that says anything that an earlier one
+//             denies (same rank of the job or of a communicator, another size) is left out. So are all of another start
+//             of the job: processes that hang together by communicators, and claim a rank that another such set has,
+//             which lives on more hosts, or of which more live, or which came first; or of which none was ever seen
+//             alive, while others live; or beside a set that has all ranks of a communicator, which are those of the
+//             job. A layout is made when nothing new has come for `settle_for` and all ranks are there, or `wait_for`
+//             after the first process with those that are; then again whenever a process or a communicator has joined,
+//             another process has taken a rank, or a host has fallen silent or speaks again. Ranks are numbered without
 //             gaps, in order. Communicators are numbered by their ids; only those of which all ranks are known take
 //             part.
 // Cost        a look: linear in its reports, times a logarithm. A layout: linear in processes times communicators.
@@ -53,6 +54,9 @@ struct JobAssemblerOptions {
   SimDuration settle_for = SimDuration(5'000'000'000);
   // >= 0. Longer: hosts may come later; shorter: a job of which a host has no agent is diagnosed sooner.
   SimDuration wait_for = SimDuration(60'000'000'000);
+  // > 0. Longer: an agent may be away for longer before others can claim what its processes do; shorter: false claims
+  // end sooner when nobody makes them any more.
+  SimDuration quiet_for = SimDuration(10'000'000'000);
 };
 
 class JobAssembler {
@@ -110,6 +114,9 @@ class JobAssembler {
   };
 
   void Note(SimTime now, const HostLook& look);
+  void NoteWhoSpeaks(SimTime now, HostId host);
+  // Alive, as far as is known.
+  bool Counts(const Process& process) const { return process.is_there && !quiet_.contains(process.key.host); }
   bool Merge(const ProcessReport& report, Process* process) const;
   std::string Describe(const Process& process) const;
   std::string FindContradiction(const Process& process, const Claims& claims) const;
@@ -132,6 +139,10 @@ class JobAssembler {
   std::optional<SimTime> changed_;  // nothing: since the latest plan nothing has
   std::optional<SimTime> tried_;
   uint64_t num_seen_ = 0;
+  SimTime last_look_;
+  SimTime next_roll_call_;
+  std::map<HostId, SimTime> heard_;  // of hosts that ever spoke of the job
+  std::set<HostId> quiet_;           // those that no longer do
   std::map<ProcessKey, Process> processes_;
   std::optional<Plan> plan_;
   std::vector<std::string> notes_;

@@ -240,7 +240,6 @@ TEST(JobAssemblerTest, AVanishedProcessIsReportedAndReplaced) {
   EXPECT_EQ(job.latest_of_host.at(0).ranks[1].state, ProcessState::kRunning);
 }
 
-// However the processes come, communicators and ranks are the same.
 // A controller that has just started hears of processes that ended before it came. Where the job was larger then, no
 // living process denies their ranks.
 TEST(JobAssemblerTest, EndedProcessesOfALargerRunBeforeAreLeftOut) {
@@ -276,6 +275,39 @@ TEST(JobAssemblerTest, OneHostCannotTakeAJobOver) {
   EXPECT_THAT(job.assembler.notes(), testing::Contains(HasSubstr("is of another start of the job")));
 }
 
+// Its claims came first, and count for as long as that host tells of them.
+TEST(JobAssemblerTest, ClaimsOfAHostThatNoLongerSpeaksOfTheJobGiveWay) {
+  AssembledJob job(4);
+  HostLook lies{.host = HostId(7), .number = 0, .at = job.now, .processes = {job.processes[0]}};
+  for (int i = 0; i < 20; ++i) {
+    ++lies.number;
+    job.assembler.Add(job.now, lies);
+    job.Look();
+  }
+  EXPECT_THAT(job.assembler.notes(), testing::Contains(HasSubstr("process 100 of host 0 is left out")));
+  job.LookFor(20);
+  ASSERT_THAT(job.layouts, SizeIs(2));
+  EXPECT_EQ(job.layout().ranks[0].host, HostId(0));
+  EXPECT_THAT(job.latest, SizeIs(4));
+}
+
+// A host of which the agent is away says nothing about its processes: the job is diagnosed as before.
+TEST(JobAssemblerTest, ASilentHostKeepsItsRanks) {
+  AssembledJob job(6);
+  job.Join(4, 99, 2, 0);
+  job.Join(5, 99, 2, 1);
+  job.LookFor(10);
+  job.num_hosts = 2;
+  job.LookFor(60);
+  job.num_hosts = 3;
+  job.LookFor(20);
+  job.Look(SimDuration(100'000'000'000));  // nobody listened
+  job.LookFor(20);
+  EXPECT_THAT(job.layouts, SizeIs(1));
+  EXPECT_THAT(job.layout().communicators, SizeIs(2));
+}
+
+// However the processes come, communicators and ranks are the same.
 TEST(JobAssemblerLawsTest, TheOrderOfArrivalChangesNothing) {
   std::optional<JobLayout> expected;
   for (uint64_t seed = 1; seed <= 50; ++seed) {

@@ -35,6 +35,8 @@ class ArrivalWaits {
   explicit ArrivalWaits(const model::JobLayout& layout);
 
   void Add(const model::RankReport& report);
+  // No time is counted from what was added to what comes. Args: rank of the layout.
+  void BeginAnew(model::RankId rank) { ranks_[rank.index()].newest.reset(); }
 
   // Whether operations have no durations on it, and its ranks exchange all with all. It must be of the layout.
   bool IsOf(model::CommunicatorId communicator) const { return communicators_[communicator.index()].is_exchange; }

@@ -117,6 +117,10 @@ void C4dMaster::Take(SimTime now, const model::TelemetryRecord& record) {
   if (const auto* report = std::get_if<model::RankReport>(&record)) {
     const auto hand_on = [&](const CompletedOperation& operation) { slow_->stragglers.Add(operation); };
     if (!picture_->Add(now, *report, hand_on)) return;
+    if (picture_->ranks()[report->rank].numbers.begins_anew()) {
+      slow_->transfers.BeginAnew(report->rank);
+      slow_->stragglers.BeginAnew(report->rank);
+    }
     slow_->transfers.Add(*report);
     slow_->stragglers.Add(*report);
   } else if (const auto* of_host = std::get_if<model::HostReport>(&record)) {

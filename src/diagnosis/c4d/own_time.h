@@ -52,6 +52,9 @@ class OwnTime {
   // Args: sink: nothing: none.
   void Add(const model::RankReport& report, Sink* sink = nullptr);
 
+  // No gap is counted from what was added to what comes. Args: rank of the layout.
+  void BeginAnew(model::RankId rank) { ranks_[rank.index()].newest_report.reset(); }
+
   struct OfRank {
     double seconds = 0;       // own(r), the longest gaps left out
     double host_seconds = 0;  // of that, before operations were enqueued

@@ -7,12 +7,15 @@ namespace {
 
 // Farther away than this from the expected number: counting restarts. An agent reports once a second.
 constexpr int64_t kMaxJump = 3600;
+// Clocks that run as fast as they can drift by less between two reports.
+constexpr SimDuration kClockStep(1'000'000'000);
 
 }  // namespace
 
 std::optional<uint32_t> ReportSequence::Add(uint64_t number, SimTime at, SimTime now) {
   const bool is_newest = !has_started_ || at > newest_at_;
   SimTime before = newest_at_;
+  begins_anew_ = !has_started_ || now - at < least_delay_ - kClockStep;
   least_delay_ = has_started_ ? std::min(least_delay_, now - at) : now - at;
   if (is_newest) newest_at_ = at;
   // Modulo 2^64, so that any number makes sense.
@@ -31,6 +34,7 @@ std::optional<uint32_t> ReportSequence::Add(uint64_t number, SimTime at, SimTime
   }
   if (!is_newest) {
     // It comes next, and was made before: the clock was set back.
+    begins_anew_ |= at < newest_at_;
     before = newest_at_ = at;
     least_delay_ = now - at;
   }
@@ -46,7 +50,7 @@ uint32_t ReportSequence::CountAnew(uint64_t number, SimTime now) {
     NoteGaps(next_, next_, now, now);
     ++next_;
   }
-  has_started_ = true;
+  has_started_ = begins_anew_ = true;
   base_ = number - next_;
   return next_++;
 }

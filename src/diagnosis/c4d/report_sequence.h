@@ -3,7 +3,8 @@
 // Method      reports are counted from 0 by the reporter; a number beyond the next one leaves a gap, which a late
 //             report fills. A number far from the next one, or an old number on a report that was made after all
 //             others, means that the reporter has restarted its count. A report that comes next, and was made before
-//             the last one, means that its clock was set back. Serials number reports without such jumps backwards.
+//             the last one, means that its clock was set back; one that seems to come from the future, beside all
+//             before it, that it was set forward. Serials number reports without such jumps backwards.
 //             Reports are made at even intervals, and the one that was under way for the shortest time shows the offset
 //             of the reporter's clock: so it is known when a missing one was made, however late its absence is noticed.
 // Cost        O(kMaxGaps) a report; only the latest kMaxGaps gaps are remembered.
@@ -24,6 +25,10 @@ class ReportSequence {
   // Notes that a report made at `at`, on the reporter's clock, arrived at `now`. Returns its serial, or nothing for one
   // that has arrived before.
   std::optional<uint32_t> Add(uint64_t number, SimTime at, SimTime now);
+
+  // Whether the report that was added last is of another count, or another setting of the clock, than those before it:
+  // what they tell cannot be joined.
+  bool begins_anew() const { return begins_anew_; }
 
   // When the newest report was made, on the reporter's clock.
   SimTime newest_at() const { return newest_at_; }
@@ -47,6 +52,7 @@ class ReportSequence {
   void NoteGaps(uint32_t first, uint32_t last, SimTime before, SimTime after);
 
   bool has_started_ = false;
+  bool begins_anew_ = false;
   uint32_t next_ = 1;  // serial that is expected; 0 is no report's
   uint64_t base_ = 0;  // number of the report with serial 0, modulo 2^64
   SimTime newest_at_;

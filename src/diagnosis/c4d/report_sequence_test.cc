@@ -48,7 +48,23 @@ TEST(ReportSequenceTest, AReporterThatRestartsItsCountMayHaveReportedMoreBefore)
   EXPECT_FALSE(sequence.HasGap(*after, At(501)));
 }
 
-// Law: in whatever order reports arrive and however often, a gap is left exactly for each one that never does.
+TEST(ReportSequenceTest, AnotherCountAndAnotherSettingOfTheClockBeginAnew) {
+  ReportSequence sequence;
+  const auto begins_anew = [&](uint64_t number, double at, double now) {
+    EXPECT_TRUE(sequence.Add(number, At(at), At(now)).has_value());
+    return sequence.begins_anew();
+  };
+  EXPECT_TRUE(begins_anew(5, 105, 5));
+  EXPECT_FALSE(begins_anew(6, 106, 9)) << "late";
+  EXPECT_FALSE(begins_anew(8, 108, 9)) << "one is missing";
+  EXPECT_FALSE(begins_anew(7, 107, 9.5));
+  EXPECT_TRUE(begins_anew(9, 3709, 10)) << "forwards";
+  EXPECT_FALSE(begins_anew(10, 3710, 11));
+  EXPECT_TRUE(begins_anew(11, 111, 12)) << "back";
+  EXPECT_FALSE(begins_anew(12, 112, 13));
+  EXPECT_TRUE(begins_anew(0, 113, 14)) << "started again";
+}
+
 // Reports of a host whose clock was an hour ahead for a while; then its agent is started again.
 TEST(ReportSequenceTest, AClockThatIsSetBackHidesNoRestart) {
   ReportSequence sequence;
@@ -63,6 +79,7 @@ TEST(ReportSequenceTest, AClockThatIsSetBackHidesNoRestart) {
   EXPECT_FALSE(add(1, 8, 9).has_value());
 }
 
+// Law: in whatever order reports arrive and however often, a gap is left exactly for each one that never does.
 TEST(ReportSequenceTest, WhatIsMissingIsWhatNeverArrived) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Random random(seed);

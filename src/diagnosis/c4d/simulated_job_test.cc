@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <variant>
 #include <vector>
 
 #include "diagnosis/c4d/c4d_master.h"
@@ -44,14 +47,21 @@ Fault On(FaultKind kind, uint32_t rank, int64_t begin_s, double magnitude = 1) {
   return fault;
 }
 
-std::vector<Finding> Watch(const JobShape& shape, const std::vector<Fault>& faults, const NoiseOptions& noise,
-                           uint64_t seed, int64_t end_s) {
+using Change = std::function<void(SimTime, model::TelemetryRecord*)>;
+
+// Args: change: what becomes of a record on its way.
+std::vector<Finding> Watch(
+    const JobShape& shape, const std::vector<Fault>& faults, const NoiseOptions& noise, uint64_t seed, int64_t end_s,
+    const Change& change = [](SimTime, auto*) {}) {
   execution::JobExecution job(shape, faults, noise, seed);
   C4dMaster master({});
   std::vector<model::TelemetryRecord> records;
   for (SimTime now(kSecond); now <= SimTime(end_s * kSecond); now = now + SimDuration(kSecond)) {
     records.clear();
-    job.Run(now, [&](SimTime, const model::TelemetryRecord& record) { records.push_back(record); });
+    job.Run(now, [&](SimTime, const model::TelemetryRecord& record) {
+      records.push_back(record);
+      change(now, &records.back());
+    });
     master.Handle(now, records);
   }
   return master.findings();
@@ -139,6 +149,51 @@ TEST(SimulatedJobTest, ASlowGpuOfAPipelineIsFoundWithoutWindows) {
     EXPECT_TRUE(Names(findings, slow)) << seed;
     // 20 s of slow blocks, and some seconds until they are told; three windows of 10 s take 40 s and more.
     EXPECT_LE((findings.front().confirmed - slow.begin).seconds().value(), 32) << seed;
+  }
+}
+
+// Its reports are counted from 0 again, and fewer come until the end of the test than had come before.
+TEST(SimulatedJobTest, AnAgentThatIsStartedAgainHidesNoSlowRank) {
+  const Fault slow = On(FaultKind::kSlowGpu, 18, 140, 1.8);
+  const auto restart = [](SimTime now, model::TelemetryRecord* record) {
+    auto* report = std::get_if<model::RankReport>(record);
+    if (report == nullptr || report->rank.value() / Shape().gpus_per_host != 4 || now < SimTime(120 * kSecond)) return;
+    report->number = static_cast<uint64_t>(now.ns() / kSecond) - 120;
+    if (report->number == 0) report->operations_since.reset();
+  };
+  const std::vector<Finding> findings = Watch(Shape(), {slow}, {}, 1, 220, restart);
+  EXPECT_TRUE(Names(findings, slow));
+  EXPECT_TRUE(NamesOnly(findings, {slow}));
+}
+
+void SetClock(SimDuration by, model::RankReport* report) {
+  const auto shift = [&](SimTime* instant) { *instant = *instant + by; };
+  shift(&report->at);
+  if (report->operations_since.has_value()) shift(&*report->operations_since);
+  for (model::OperationRecord& operation : report->operations) {
+    shift(&operation.enqueued);
+    if (operation.started.has_value()) shift(&*operation.started);
+    if (operation.finished.has_value()) shift(&*operation.finished);
+  }
+  for (model::ConnectionRecord& connection : report->connections) {
+    shift(&connection.phase_since);
+    shift(&connection.last_progress);
+  }
+}
+
+// Forwards by an hour, and back again, time after time: nobody has computed for an hour.
+TEST(SimulatedJobTest, AClockThatIsSetAccusesNobody) {
+  JobShape small;
+  small.data_parallel = 3;
+  small.gpus_per_host = 1;
+  for (const JobShape& shape : {Shape(), small}) {
+    const auto set = [&](SimTime now, model::TelemetryRecord* record) {
+      auto* report = std::get_if<model::RankReport>(record);
+      if (report == nullptr || report->rank.value() / shape.gpus_per_host != 1) return;
+      const int64_t second = now.ns() / kSecond;
+      if (second >= 12 && second < 150 && second % 4 < 2) SetClock(SimDuration(3600 * kSecond), report);
+    };
+    for (const Finding& finding : Watch(shape, {}, {}, 1, 200, set)) ADD_FAILURE() << finding.summary;
   }
 }
 

@@ -64,6 +64,8 @@ class SlowTransferDetector {
 
   // Records about ranks that the layout does not know are left out. Cost: O(records of the report).
   void Add(const model::RankReport& report);
+  // The rank counts its reports from another number. Args: rank of the layout.
+  void BeginAnew(model::RankId rank) { seen_[rank.index()] = ReportNumbers(); }
 
   // Judges what was added since the window before, and forgets it. Args: lateness [rank] seconds by which ranks came
   // late in this window, each making others wait; empty: none did. Returns: one suspect per element at fault, culprits

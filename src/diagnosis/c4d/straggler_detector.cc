@@ -131,6 +131,11 @@ void StragglerDetector::Add(const model::RankReport& report) {
   exchanges_.Add(report, [this](const CompletedOperation& exchange) { Add(exchange); });
 }
 
+void StragglerDetector::BeginAnew(model::RankId rank) {
+  own_time_.BeginAnew(rank);
+  arrival_waits_.BeginAnew(rank);
+}
+
 void StragglerDetector::Add(const model::HostReport& report) {
   for (const model::HostSymptomRecord& symptom : report.symptoms) {
     if (symptom.symptom == model::HostSymptom::kGpuThrottled) {

@@ -40,7 +40,6 @@
 #include "diagnosis/c4d/completed_operation.h"
 #include "diagnosis/c4d/own_time.h"
 #include "diagnosis/c4d/pair_exchanges.h"
-#include "diagnosis/c4d/report_numbers.h"
 #include "diagnosis/c4d/slow_options.h"
 #include "diagnosis/c4d/slow_rank_watch.h"
 #include "diagnosis/c4d/suspect.h"
@@ -60,6 +59,8 @@ class StragglerDetector : private OwnTime::Sink {
   void Add(const CompletedOperation& operation);
   void Add(const model::RankReport& report);
   void Add(const model::HostReport& report);
+  // Nothing is timed from the rank's reports before to those that come. Args: rank of the layout.
+  void BeginAnew(model::RankId rank);
 
   // Judges what is judged block by block, whatever the window. Returns: those that are slow by now, confirmed.
   std::vector<Suspect> JudgeBlocks(SimTime now);
