@@ -194,6 +194,8 @@ void HostAgent::LookAtConnections(SimTime asked_at, const AcceptedSockets::ByIno
     const bool is_there =
         found != seen_.end() && !over.contains(found->first) && (found->second == 0 || found->second == kept.inode);
     if (!is_there && connection.since < asked_at) gone.push_back(number);
+    // The agent before us may have died between a new level and its sockets.
+    if (is_there && !connection.traffic_class.has_value()) ClassifySocket(&connection);
   }
   CloseAll(gone);
 }

@@ -539,6 +539,20 @@ TEST_F(HostAgentTest, TheNextAgentGoesOnFromTheState) {
 }
 
 // An agent killed just after a message would make it untrue: the next one knows only the saved state.
+// The state knows the level, but not whether the agent that died had told the socket.
+TEST_F(HostAgentTest, TheNextAgentTellsSocketsTheirClass) {
+  Connect();
+  OpenFrom(1, 50'001);
+  Hear(controller::LevelSet{"gpt", 0, ""});
+  const auto state = ReadAgentState(WriteAgentState(agent_->State()), "state");
+  ASSERT_TRUE(state.ok());
+  Start(*state);
+  const auto classes = Of<SetSocketClass>(Do(SocketsSeen{now_, {Socket(50'001, 1001)}}));
+  ASSERT_EQ(classes.size(), 1u);
+  EXPECT_EQ(classes[0].traffic_class, 224);
+  EXPECT_TRUE(Of<SetSocketClass>(Do(SocketsSeen{now_, {Socket(50'001, 1001)}})).empty()) << "once";
+}
+
 TEST_F(HostAgentTest, TheControllerReceivesAConnectionOnceItIsKept) {
   options_.keeps_state = true;
   Start({});

@@ -94,6 +94,14 @@ std::vector<FormerProcess> JobProcesses::DropOthers(SimTime now, const RunOption
   return others;
 }
 
+bool JobProcesses::HasMet(const std::vector<telemetry::ProcessCommunicator>& communicators) const {
+  return std::ranges::any_of(processes_, [&](const auto& entry) {
+    const Process& process = entry.second;
+    return !process.ended_at.has_value() &&
+           std::ranges::any_of(communicators, [&](const auto& one) { return process.communicators.contains(one.id); });
+  });
+}
+
 std::optional<SimTime> JobProcesses::AllEndedAt() const {
   std::optional<SimTime> last;
   for (const auto& [key, process] : processes_) {

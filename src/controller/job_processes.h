@@ -61,6 +61,9 @@ class JobProcesses {
   // Forgets the others. Returns them.
   std::vector<FormerProcess> DropOthers(SimTime now, const RunOptions& options);
 
+  // Whether one that has not ended has a communicator of these.
+  bool HasMet(const std::vector<telemetry::ProcessCommunicator>& communicators) const;
+
   // When the last one ended; nothing: at least one is not known to have ended.
   std::optional<SimTime> AllEndedAt() const;
   // Whether one of them ended other than voluntarily.

@@ -130,7 +130,7 @@ void JobWatch::Take(SimTime now, HostId host, const ProcessesSeen& look) {
   ++counters_.looks;
   Job* job = FindOrBegin(now, look);
   if (job == nullptr) return;
-  TakeBack(host, look);
+  TakeBack(host, look, *job);
   telemetry::HostLook news = Restrict(host, look);
   // Nobody heard of any of its hosts: none of them was silent meanwhile.
   if (now - std::exchange(job->heard, now) > kOwnSilenceMin) job->processes.NoteOwnSilence(now);
@@ -175,11 +175,12 @@ void JobWatch::Forget(SimTime now, const std::string& job, const std::vector<For
   }
 }
 
-void JobWatch::TakeBack(HostId host, const ProcessesSeen& look) {
+void JobWatch::TakeBack(HostId host, const ProcessesSeen& look, const Job& job) {
+  if (former_.empty()) return;
   for (const telemetry::SeenProcess& process : look.processes) {
     const auto former = former_.find({look.job, {host, process.report.pid, process.report.process_start}});
     if (former == former_.end() || process.state == model::ProcessState::kGone) continue;
-    if (former->second.has_ended) former_.erase(former);
+    if (former->second.has_ended || job.processes.HasMet(process.report.communicators)) former_.erase(former);
   }
 }
 

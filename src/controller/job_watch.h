@@ -12,7 +12,7 @@
 //                         added where the fabric leaves no choice
 //               new run   all processes that are alive came when all others had gone (job_processes.h): assembler and
 //                         diagnosis begins again, its findings are over, what belonged to the old run is left out from
-//                         then on, unless it is seen alive after it was taken for ended
+//                         then on, unless it is seen alive after it was taken for ended, or has met the new run
 //               gone      its processes have all ended regularly; or all have ended and nothing has restarted them for
 //                         `restart_within`; or no host has sent a message for `silent_for`. Not while it is excused,
 //                         which is how steering keeps a job that it has stopped.
@@ -148,8 +148,8 @@ class JobWatch {
   void StartRun(SimTime now, Job* job);
   bool IsGone(SimTime now, const Job& job) const;
   void Forget(SimTime now, const std::string& job, const std::vector<FormerProcess>& processes);
-  // Those of the look that were taken for ended and are alive: they are of no former run.
-  void TakeBack(HostId host, const ProcessesSeen& look);
+  // Those of the look that are alive and were taken for ended, or that have met the run: they are of no former one.
+  void TakeBack(HostId host, const ProcessesSeen& look, const Job& job);
   // The look without processes of former runs.
   telemetry::HostLook Restrict(HostId host, const ProcessesSeen& look) const;
   void Place(model::JobLayout* layout) const;

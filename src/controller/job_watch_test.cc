@@ -443,6 +443,18 @@ TEST_F(JobWatchTest, AProcessThatIsAliveAgainHadNotEnded) {
   EXPECT_THAT(script_.gone[Id()], IsEmpty());
 }
 
+// One agent lied while the other was away.
+TEST_F(JobWatchTest, WhoMeetsTheRunIsOfIt) {
+  Run run = Start({0, 1});
+  LookFor(8, {&run});
+  Run lies = Start({0});
+  EXPECT_TRUE(Of<JobRunning>(LookFor(20, {&lies})).at(0).is_new_run);
+  LookFor(20, {&run});
+  ASSERT_THAT(watch_.Jobs(), SizeIs(1));
+  EXPECT_EQ(watch_.Jobs()[0].num_processes, 2u);
+  EXPECT_EQ(script_.layouts[Id()].back().ranks.size(), 2u);
+}
+
 TEST_F(JobWatchTest, AHostThatDiedDoesNotHoldUpTheNewRun) {
   Run run = Start({0, 1, 2});
   LookFor(8, {&run});

@@ -219,6 +219,7 @@ void VirtualJobs::Open(uint32_t j, uint64_t run, size_t place) {
   Job& job = jobs_[j];
   const size_t next = (place + 1) % job.hosts.size();
   if (job.run != run || job.pids[place] == 0 || job.pids[next] == 0) return;
+  if (job.hosts[place] == job.hosts[next]) return;  // inside of a host there is no network
   const bool sends_back = connections_.all().size() % 4 == 0;
   // Hosts have one NIC each; host and NIC have the same number.
   const auto end_at = [&](size_t at, double bytes_per_second) {
