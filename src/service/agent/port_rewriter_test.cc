@@ -31,14 +31,55 @@ namespace {
 constexpr uint16_t kSocketPort = 50'000;
 constexpr uint16_t kListenPort = 5001;
 constexpr int kSkip = 77;
-const IpAddress kSender = ParseIpAddress("10.8.0.1").value();
-const IpAddress kReceiver = ParseIpAddress("10.8.0.2").value();
+
+// A version of IP, and what differs with it.
+struct Version {
+  int family = AF_INET;
+  std::string option;                          // of ip
+  std::string host, links[2];                  // prefixes of addresses
+  std::string host_mask, link_mask, no_check;  // of addresses
+  std::string hash_setting;                    // of routes
+  size_t protocol_at = 0, port_at = 0;         // in a packet
+  std::string return_map;                      // of nftables
+};
+const Version kIpv4{.family = AF_INET,
+                    .option = "-4",
+                    .host = "10.8.0.",
+                    .links = {"10.7.1.", "10.7.2."},
+                    .host_mask = "/32",
+                    .link_mask = "/24",
+                    .no_check = "",
+                    .hash_setting = "/proc/sys/net/ipv4/fib_multipath_hash_policy",
+                    .protocol_at = 9,
+                    .port_at = 20,
+                    .return_map = "return4"};
+const Version kIpv6{.family = AF_INET6,
+                    .option = "-6",
+                    .host = "fd08::",
+                    .links = {"fd71::", "fd72::"},
+                    .host_mask = "/128",
+                    .link_mask = "/64",
+                    .no_check = " nodad",
+                    .hash_setting = "/proc/sys/net/ipv6/fib_multipath_hash_policy",
+                    .protocol_at = 6,
+                    .port_at = 40,
+                    .return_map = "return6"};
+
+class PortRewriterTest : public testing::TestWithParam<const Version*> {};
+
+// Of the test that runs; child processes inherit it.
+const Version* version = &kIpv4;
+
+std::string AddressOf(int host) { return version->host + std::to_string(host); }
+IpAddress SenderAddress() { return ParseIpAddress(AddressOf(1)).value(); }
+IpAddress ReceiverAddress() { return ParseIpAddress(AddressOf(2)).value(); }
 
 PortRewriter::Change Departure(uint16_t port) {
-  return {{agent::RewriteRule::Direction::kDeparture, kSender, kReceiver, kSocketPort, kListenPort}, port};
+  return {{agent::RewriteRule::Direction::kDeparture, SenderAddress(), ReceiverAddress(), kSocketPort, kListenPort},
+          port};
 }
 PortRewriter::Change Arrival(uint16_t wire_port, uint16_t port = kSocketPort) {
-  return {{agent::RewriteRule::Direction::kArrival, kSender, kReceiver, wire_port, kListenPort}, port};
+  return {{agent::RewriteRule::Direction::kArrival, SenderAddress(), ReceiverAddress(), wire_port, kListenPort}, port};
 }
 
 // In a child process: what fails there ends it with 1.
@@ -51,7 +92,7 @@ void RequireOk(const Status& status) { Require(status.ok(), status.message().c_s
 #define REQUIRE(condition) Require(condition, #condition)
 
 void RunIp(const std::string& lines) {
-  const auto outcome = RunExecHook({.command = {"/sbin/ip", "-batch", "-"}}, lines);
+  const auto outcome = RunExecHook({.command = {"/sbin/ip", version->option, "-batch", "-"}}, lines);
   Require(outcome.ok() && outcome->ok(), outcome.ok() ? outcome->output.c_str() : "ip");
 }
 void WriteSetting(const char* path, const char* value) {
@@ -62,24 +103,34 @@ void WriteSetting(const char* path, const char* value) {
 // Two links between the hosts, chosen by a hash over addresses and ports.
 void SetUpHost(int own, const std::string& side) {
   const std::string other = std::to_string(3 - own), self = std::to_string(own);
-  RunIp("link set lo up\naddress add 10.8.0." + self + "/32 dev lo\n" + "address add 10.7.1." + self + "/24 dev " +
-        side + "1\nlink set " + side + "1 up\n" + "address add 10.7.2." + self + "/24 dev " + side + "2\nlink set " +
-        side + "2 up\n" + "route add 10.8.0." + other + "/32 src 10.8.0." + self + " nexthop via 10.7.1." + other +
-        " nexthop via 10.7.2." + other + "\n");
-  WriteSetting("/proc/sys/net/ipv4/fib_multipath_hash_policy", "1");
+  std::string lines =
+      "link set lo up\naddress add " + AddressOf(own) + version->host_mask + " dev lo" + version->no_check + "\n";
+  std::string hops;
+  for (int link = 0; link < 2; ++link) {
+    const std::string device = side + std::to_string(link + 1);
+    lines += "address add " + version->links[link] + self + version->link_mask + " dev " + device + version->no_check +
+             "\nlink set " + device + " up\n";
+    hops += " nexthop via " + version->links[link] + other + " dev " + device;
+  }
+  RunIp(lines + "route add " + AddressOf(3 - own) + version->host_mask + " src " + AddressOf(own) + hops + "\n");
+  WriteSetting(version->hash_setting.c_str(), "1");
   WriteSetting("/proc/sys/net/ipv4/conf/all/rp_filter", "0");
 }
 
-sockaddr_in Address(const char* address, uint16_t port) {
-  sockaddr_in result = {};
-  result.sin_family = AF_INET;
-  result.sin_port = htons(port);
-  inet_pton(AF_INET, address, &result.sin_addr);
-  return result;
-}
-int Bind(int socket, const char* address, uint16_t port) {
-  const sockaddr_in at = Address(address, port);
-  return bind(socket, reinterpret_cast<const sockaddr*>(&at), sizeof(at));
+// Calls bind() or connect().
+int At(int (*call)(int, const sockaddr*, socklen_t), int socket, const std::string& address, uint16_t port) {
+  if (version->family == AF_INET) {
+    sockaddr_in at = {};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(port);
+    inet_pton(AF_INET, address.c_str(), &at.sin_addr);
+    return call(socket, reinterpret_cast<const sockaddr*>(&at), sizeof(at));
+  }
+  sockaddr_in6 at = {};
+  at.sin6_family = AF_INET6;
+  at.sin6_port = htons(port);
+  inet_pton(AF_INET6, address.c_str(), &at.sin6_addr);
+  return call(socket, reinterpret_cast<const sockaddr*>(&at), sizeof(at));
 }
 
 // What one host tells the other: prepare a port, or the sum of what was received.
@@ -113,8 +164,8 @@ Receiver Accept(int channel) {
   SetUpHost(2, "b");
   auto opened = PortRewriter::Open();
   if (!opened.ok()) _exit(kSkip);
-  const Descriptor listener(socket(AF_INET, SOCK_STREAM, 0));
-  REQUIRE(Bind(listener.get(), "10.8.0.2", kListenPort) == 0 && listen(listener.get(), 1) == 0);
+  const Descriptor listener(socket(version->family, SOCK_STREAM, 0));
+  REQUIRE(At(bind, listener.get(), AddressOf(2), kListenPort) == 0 && listen(listener.get(), 1) == 0);
   Tell(channel, {.kind = 'r'});
   return {std::move(*opened), Descriptor(accept(listener.get(), nullptr, nullptr))};
 }
@@ -141,7 +192,7 @@ Receiver Accept(int channel) {
     if (word.kind == 'o') {
       rewriter.emplace(PortRewriter::Open().value());  // the previous one ends without a message
       REQUIRE(!rewriter->rules().empty() && rewriter->num_orphans() == rewriter->rules().size());
-      RequireOk(rewriter->ClearOrphans({{kReceiver, kSender, kListenPort, kSocketPort}}));
+      RequireOk(rewriter->ClearOrphans({{ReceiverAddress(), SenderAddress(), kListenPort, kSocketPort}}));
       REQUIRE(!rewriter->rules().empty());
       const auto is_gone = rewriter->Close();
       REQUIRE(is_gone.ok() && !*is_gone);
@@ -171,8 +222,8 @@ class Tap {
       const ssize_t size =
           recvfrom(socket_.get(), bytes.data(), bytes.size(), MSG_TRUNC, reinterpret_cast<sockaddr*>(&from), &length);
       if (size < 0) return port;
-      if (from.sll_pkttype != PACKET_OUTGOING || size < 200 || bytes[9] != IPPROTO_TCP) continue;
-      port = static_cast<uint16_t>(bytes[20] << 8 | bytes[21]);
+      if (from.sll_pkttype != PACKET_OUTGOING || size < 200 || bytes[version->protocol_at] != IPPROTO_TCP) continue;
+      port = static_cast<uint16_t>(bytes[version->port_at] << 8 | bytes[version->port_at + 1]);
       ++(*num_by_link)[from.sll_ifindex == static_cast<int>(if_nametoindex("a1")) ? 0 : 1];
     }
   }
@@ -182,7 +233,7 @@ class Tap {
 };
 
 struct Stream {
-  Descriptor socket{::socket(AF_INET, SOCK_STREAM, 0)};
+  Descriptor socket{::socket(version->family, SOCK_STREAM, 0)};
   Random random{9};
   uint64_t num_bytes = 0;
   uint64_t sum = 0;
@@ -239,9 +290,8 @@ Sender Connect(int channel, pid_t receiver) {
   Hear(channel);
   Sender sender{.stream = {}, .rewriter = std::move(*opened)};
   const int socket = sender.stream.socket.get();
-  REQUIRE(Bind(socket, "10.8.0.1", kSocketPort) == 0);
-  const sockaddr_in there = Address("10.8.0.2", kListenPort);
-  REQUIRE(connect(socket, reinterpret_cast<const sockaddr*>(&there), sizeof(there)) == 0);
+  REQUIRE(At(bind, socket, AddressOf(1), kSocketPort) == 0);
+  REQUIRE(At(connect, socket, AddressOf(2), kListenPort) == 0);
   return sender;
 }
 
@@ -260,7 +310,7 @@ Sender Connect(int channel, pid_t receiver) {
   auto next = PortRewriter::Open();
   RequireOk(next.status());
   REQUIRE(next->rules().size() == 1);
-  RequireOk(next->ClearOrphans({{kSender, kReceiver, kSocketPort, kListenPort}}));
+  RequireOk(next->ClearOrphans({{SenderAddress(), ReceiverAddress(), kSocketPort, kListenPort}}));
   REQUIRE(next->rules().size() == 1);
   MoveAndSend(channel, &*next, &stream, &tap, 51'003, &links);
   MoveAndSend(channel, &*next, &stream, &tap, kSocketPort, &links);
@@ -301,7 +351,8 @@ Sender Connect(int channel, pid_t receiver) {
   }
   rewriter.reset();
   // As an agent leaves it that knows of no returns.
-  const auto flushed = RunExecHook({.command = {"/usr/sbin/nft", "flush map inet fairlead_agent return4"}}, "");
+  const auto flushed =
+      RunExecHook({.command = {"/usr/sbin/nft", "flush map inet fairlead_agent " + version->return_map}}, "");
   REQUIRE(flushed.ok() && flushed->ok());
   rewriter = PortRewriter::Open().value();
   Tell(channel, {.kind = 'c'});
@@ -317,8 +368,9 @@ Sender Connect(int channel, pid_t receiver) {
   _exit(0);
 }
 
-void RunBoth(const std::function<void(int channel)>& be_receiver,
+void RunBoth(const Version& with, const std::function<void(int channel)>& be_receiver,
              const std::function<void(int channel, pid_t receiver)>& be_sender) {
+  version = &with;
   std::array<int, 2> ends;
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), 0);
   const pid_t receiver = fork();
@@ -344,9 +396,12 @@ void RunBoth(const std::function<void(int channel)>& be_receiver,
   EXPECT_EQ(received, 0);
 }
 
-TEST(PortRewriter, AConnectionIsMovedWhileItRuns) { RunBoth(BeReceiver, BeSender); }
+TEST_P(PortRewriterTest, AConnectionIsMovedWhileItRuns) { RunBoth(*GetParam(), BeReceiver, BeSender); }
 
-TEST(PortRewriter, ASocketHearsThatItsPeerHasGone) { RunBoth(BeForgetfulReceiver, BeRefusedSender); }
+TEST_P(PortRewriterTest, ASocketHearsThatItsPeerHasGone) { RunBoth(*GetParam(), BeForgetfulReceiver, BeRefusedSender); }
+
+INSTANTIATE_TEST_SUITE_P(Versions, PortRewriterTest, testing::Values(&kIpv4, &kIpv6),
+                         [](const auto& test) { return test.param == &kIpv4 ? "Ipv4" : "Ipv6"; });
 
 }  // namespace
 }  // namespace fairlead::service
