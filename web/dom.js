@@ -40,9 +40,12 @@ function update(node, spec) {
   renderChildren(node, spec.children);
 }
 
+const SVG = "http://www.w3.org/2000/svg";
+const SVG_TAGS = new Set(["svg", "path", "text"]);
+
 function create(spec) {
   if (!spec.tag) return document.createTextNode(String(spec));
-  const node = document.createElement(spec.tag);
+  const node = SVG_TAGS.has(spec.tag) ? document.createElementNS(SVG, spec.tag) : document.createElement(spec.tag);
   update(node, spec);
   return node;
 }

@@ -2,6 +2,7 @@
 import { Feed, keepToken, Refusal } from "./client.js";
 import { render } from "./dom.js";
 import { deriveFacts } from "./facts.js";
+import { findingView } from "./finding.js";
 import { gpus, span } from "./format.js";
 import { startOrders } from "./orders.js";
 import { followSection, overview } from "./overview.js";
@@ -24,6 +25,7 @@ const feeds = {
 };
 let route = readRoute(location.hash);
 let paths = null;
+let proof = null;
 let lastGoodMs = 0;
 let numRefreshes = 0;
 
@@ -31,16 +33,21 @@ const isComplete = () => feeds.jobs.value !== null && feeds.hosts.value !== null
 
 // The overview shows no single path, so it asks for none.
 function feedOfPaths() {
-  if (route.view === "overview") return null;
+  if (route.view === "overview" || route.view === "finding") return null;
   const of = route.view === "job" ? `job=${encodeURIComponent(route.name)}&limit=1000` : `limit=${PATHS_MAX}`;
   return new Feed(`/v1/connections?${of}`, (answer) => answer);
+}
+
+function feedOfProof() {
+  return route.view === "finding" ? new Feed(`/v1/findings/${encodeURIComponent(route.name)}`, (answer) => answer) : null;
 }
 
 function show() {
   if (!isComplete()) return;
   const facts = deriveFacts(Object.fromEntries(Object.entries(feeds).map(([name, feed]) => [name, feed.value])));
-  const views = { job: jobView, link: linkView, host: hostView };
-  const content = route.view === "overview" ? overview(facts, route, go, show) : views[route.view](facts, route.name, paths?.value ?? null);
+  const views = { job: jobView, link: linkView, host: hostView, finding: findingView };
+  const more = (route.view === "finding" ? proof : paths)?.value ?? null;
+  const content = route.view === "overview" ? overview(facts, route, go, show) : views[route.view](facts, route.name, more);
   render(byId("content"), content);
   const lost = facts.losers.length > 0 ? `${gpus(facts.lost)} GPUs lost` : "Fairlead";
   document.title = route.view === "overview" ? `${lost}${lost === "Fairlead" ? "" : " – Fairlead"}` : `${route.view} ${route.name} – Fairlead`;
@@ -75,7 +82,7 @@ function showErrors(errors) {
 }
 
 async function refresh() {
-  const all = [...Object.values(feeds), paths].filter(Boolean);
+  const all = [...Object.values(feeds), paths, proof].filter(Boolean);
   const results = await Promise.allSettled(all.map((feed) => feed.refresh()));
   const errors = results.filter((result) => result.status === "rejected").map((result) => result.reason);
   const start = performance.now();
@@ -111,6 +118,7 @@ async function refreshNow() {
 window.addEventListener("hashchange", () => {
   route = readRoute(location.hash);
   paths = feedOfPaths();
+  proof = feedOfProof();
   show();
   byId("view-title")?.focus({ preventScroll: true });
   window.scrollTo(0, 0);
@@ -130,5 +138,6 @@ startOrders(() => {
   refreshNow();
 });
 paths = feedOfPaths();
+proof = feedOfProof();
 setInterval(showAge, 1000);
 refreshNow();

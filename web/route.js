@@ -1,6 +1,6 @@
-// What the address asks for: "#job=gpt", "#link=leaf0->spine1", "#host=h3", or the overview with "#filter=gpt&sort=level&order=up".
+// What the address asks for: "#job=gpt", "#link=leaf0->spine1", "#host=h3", "#finding=7", or the overview with "#filter=gpt&sort=level&order=up".
 
-export const VIEWS = ["job", "link", "host"];
+export const VIEWS = ["job", "link", "host", "finding"];
 
 // Args: hash: with or without its "#".
 export function readRoute(hash) {

@@ -66,7 +66,7 @@ export function findingTable(id, findings, caption) {
   return table({ id, caption, rows: findings, key: (finding) => `${finding.job} ${finding.id}`, columns: [
     { key: "state", label: "state", cell: (finding) => (holds(finding) ? mark("bad", "holds") : "over") },
     { key: "job", label: "job", cell: (finding) => link("job", finding.job) },
-    { key: "what", label: "what", cell: (finding) => h("span", { title: words(finding.syndrome) }, finding.text) , isWide: true },
+    { key: "what", label: "what", cell: (finding) => h("a", { href: hrefOf("finding", finding.id), title: words(finding.syndrome) }, finding.text), isWide: true },
     { key: "who", label: "who", cell: (finding) => finding.culprits.join(", ") },
     { key: "hosts", label: "hosts", cell: (finding) => linkList("host", finding.hosts ?? []) },
     { key: "do", label: "advice", cell: (finding) => finding.action },

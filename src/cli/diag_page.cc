@@ -2,12 +2,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 
 #include "cli/diag_report.h"
+#include "cli/finding_sheet.h"
 #include "report/html_page.h"
 #include "report/number_format.h"
 #include "report/svg_figure.h"
+#include "service/controller/finding_detail.h"
 #include "version.h"
 
 namespace fairlead::cli {
@@ -82,7 +85,33 @@ std::string RenderFindings(const DiagReport& report) {
   return html + "</tbody></table></div>\n</section>\n";
 }
 
+// Of each finding, the first of them; a recording with more has one that explains them.
+std::string RenderProofs(const DiagReport& report) {
+  constexpr size_t kFindingsMax = 8;
+  std::string html;
+  for (const Finding& finding : report.analysis.findings) {
+    if (finding.id.index() >= kFindingsMax) break;
+    const wire::FindingDetail detail = DetailOf(finding, report);
+    const std::vector<report::PageFigure> figures = DrawProof(detail);
+    if (figures.empty()) continue;
+    html += fmt::format("<section>\n<h2>Finding {}: {}</h2>\n", finding.id.value(), EscapeMarkup(finding.summary));
+    for (const report::PageFigure& figure : figures) html += report::RenderFigure(figure, "h3");
+    html += "</section>\n";
+  }
+  return html;
+}
+
 }  // namespace
+
+wire::FindingDetail DetailOf(const model::Finding& finding, const DiagReport& report) {
+  const auto proof = report.analysis.proofs.find(finding.id);
+  const report::CulpritNames names = {.host = [&](HostId host) { return HostName(host, report); },
+                                      .nic = [](NicId nic) { return fmt::format("nic {}", nic.value()); },
+                                      .leaf = [](model::LeafId leaf) { return fmt::format("leaf {}", leaf.value()); }};
+  return service::MakeDetail(
+      fmt::format("{}", report.analysis.layout.job.valid() ? report.analysis.layout.job.value() : 0), finding,
+      proof == report.analysis.proofs.end() ? std::nullopt : std::optional(proof->second), names);
+}
 
 std::string RenderPage(const DiagReport& report, const std::string& command_line) {
   const RecordingAnalysis& analysis = report.analysis;
@@ -94,13 +123,9 @@ std::string RenderPage(const DiagReport& report, const std::string& command_line
                   report::FormatCount(analysis.layout.ranks.size(), "rank"),
                   report::FormatDuration((analysis.end - analysis.begin).seconds().value()));
   body += RenderFindings(report);
-  if (analysis.waits) {
-    const report::PageFigure figure = {analysis.waits->title, Draw(*analysis.waits),
-                                       "Arrows lead to what is waited for. Nodes that wait for the same nodes, and for "
-                                       "which the same nodes wait, are drawn as one."};
-    body += "<section>\n<h2>What is stuck</h2>\n" + report::RenderFigure(figure, "h3") + "</section>\n";
-  }
-  if (!analysis.delays.empty()) {
+  body += RenderProofs(report);
+  const bool are_shown = std::ranges::any_of(analysis.proofs, [](const auto& p) { return !p.second.delays.empty(); });
+  if (!analysis.delays.empty() && !are_shown) {
     body += "<section>\n<h2>Transfers</h2>\n" + report::RenderFigure(DrawDelays(report), "h3") + "</section>\n";
   }
   if (!report.notes.empty()) {

@@ -9,6 +9,7 @@
 #include "controller/steering_dispatcher.h"
 #include "report/document.h"
 #include "report/json_value.h"
+#include "wire/finding_detail.h"
 
 namespace fairlead::cli {
 
@@ -38,6 +39,9 @@ report::Json ToJson(const DiagReport& report);
 // A self-contained page with the delay matrix and the graph of which ranks wait for which. Args: the command line as
 // typed.
 std::string RenderPage(const DiagReport& report, const std::string& command_line);
+
+// The finding with its proof; instants are those of the recording.
+wire::FindingDetail DetailOf(const model::Finding& finding, const DiagReport& report);
 
 // As a foreign file names it, else "host 3".
 std::string HostName(HostId host, const DiagReport& report);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "cli/wait_picture.h"
+#include "diagnosis/c4d/waits_of_job.h"
 #include "report/number_format.h"
 
 namespace fairlead::cli {
@@ -106,21 +106,26 @@ void RecordingReplay::Look(SimTime now) {
   const auto actions = master_.Handle(now, waiting_);
   waiting_.clear();
   for (const diagnosis::c4d::C4dAction& action : actions) {
-    if (action.change == diagnosis::c4d::FindingChange::kOpened) NoteFinding(action.finding, now, true);
+    if (action.change == diagnosis::c4d::FindingChange::kOpened) NoteFinding(action.finding);
   }
 }
 
-void RecordingReplay::NoteFinding(const model::Finding& finding, SimTime now, bool has_clock) {
+void RecordingReplay::NoteFinding(const model::Finding& finding) {
+  if (auto proof = master_.ProofOf(finding.id)) analysis_.proofs[finding.id] = *std::move(proof);
   if (finding.syndrome == Syndrome::kCommSlow && !has_slow_finding_) {
     has_slow_finding_ = true;
     while (windows_.size() > 1 && windows_.front().end <= finding.first_seen) windows_.pop_front();
   }
-  const bool is_slow = finding.syndrome == Syndrome::kCommSlow || finding.syndrome == Syndrome::kNonCommSlow;
-  if (is_slow || analysis_.waits || master_.picture() == nullptr) return;
-  analysis_.waits = PictureWaits(
-      *master_.picture(), finding,
-      {.now = now, .has_clock = has_clock, .hang = options_.master.hang, .silence = options_.master.silence});
-  if (analysis_.waits->edges.empty()) analysis_.waits.reset();
+}
+
+// A snapshot has no moment at which something was found.
+model::FindingProof RecordingReplay::ProofOfSnapshot(const model::Finding& finding) const {
+  model::FindingProof proof;
+  proof.seen_at = analysis_.end;
+  const diagnosis::c4d::WaitGraphQuery query{
+      .now = analysis_.end, .has_clock = false, .hang = options_.master.hang, .silence = options_.master.silence};
+  if (master_.picture() != nullptr) proof.waits = PictureWaits(*master_.picture(), finding, query);
+  return proof;
 }
 
 void RecordingReplay::AddDelays(const model::RankReport& report) {
@@ -149,9 +154,14 @@ RecordingAnalysis RecordingReplay::Finish() {
   Look(analysis_.end);
   if (options_.is_snapshot) {
     analysis_.findings = master_.AnalyzeNow();
-    for (const model::Finding& finding : analysis_.findings) NoteFinding(finding, analysis_.end, false);
+    analysis_.proofs.clear();
+    for (const model::Finding& finding : analysis_.findings) analysis_.proofs[finding.id] = ProofOfSnapshot(finding);
   } else {
     analysis_.findings = master_.findings();
+    // By now there are more iterations.
+    for (const model::Finding& finding : analysis_.findings) {
+      if (auto proof = master_.ProofOf(finding.id)) analysis_.proofs[finding.id] = *std::move(proof);
+    }
   }
   Pairs recent;
   for (const Window& window : windows_) {

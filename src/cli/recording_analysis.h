@@ -12,9 +12,9 @@
 #include "base/status.h"
 #include "diagnosis/c4d/c4d_master.h"
 #include "model/finding.h"
+#include "model/finding_proof.h"
 #include "model/telemetry.h"
 #include "report/delay_matrix_figure.h"
-#include "report/wait_graph_figure.h"
 #include "telemetry/host_clocks.h"
 
 namespace fairlead::cli {
@@ -43,8 +43,7 @@ struct RecordingAnalysis {
   // Seconds per byte between ranks, where messages were seen: from when the first finding about transfers was first
   // seen until it was confirmed, a minute at most; else of the whole recording.
   std::vector<report::DelayMatrixCell> delays;
-  // Which ranks wait for which at the first finding that still holds; nothing if there was none.
-  std::optional<report::WaitGraphFigure> waits;
+  std::map<model::FindingId, model::FindingProof> proofs;
 };
 
 // Takes the records of a recording in order of arrival. Memory: that of the master and of the delays.
@@ -70,7 +69,8 @@ class RecordingReplay {
   void Take(model::TelemetryRecord record);
   void AdvanceTo(SimTime at);
   void Look(SimTime now);
-  void NoteFinding(const model::Finding& finding, SimTime now, bool has_clock);
+  void NoteFinding(const model::Finding& finding);
+  model::FindingProof ProofOfSnapshot(const model::Finding& finding) const;
   void AddDelays(const model::RankReport& report);
   static std::vector<report::DelayMatrixCell> DelaysOf(const Pairs& pairs);
 

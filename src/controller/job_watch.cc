@@ -143,6 +143,7 @@ void JobWatch::Take(SimTime now, HostId host, const ProcessesSeen& look) {
   }
   for (model::TelemetryRecord& record : job->assembler->Add(now, news)) {
     if (auto* layout = std::get_if<model::JobLayout>(&record)) {
+      if (job->is_announced) KeepProofs(*job);  // the diagnosis forgets them with the layout before
       Place(layout);
       ++counters_.layouts;
       job->hosts = HostsOf(*layout);
@@ -298,7 +299,28 @@ void JobWatch::Keep(Job* job, const Finding& finding) {
   job->events.emplace_back(FindingReported{finding});
 }
 
+// Of the run that ends.
+void JobWatch::KeepProofs(const Job& job) {
+  for (size_t number = 0; number < job.numbers.size(); ++number) {
+    if (!findings_.contains(job.numbers[number])) continue;
+    if (auto proof = job.diagnosis->ProofOf(FindingId(number))) proofs_[job.numbers[number]] = *std::move(proof);
+  }
+  while (proofs_.size() > options_.num_proofs_max) proofs_.erase(proofs_.begin());
+}
+
+std::optional<model::FindingProof> JobWatch::ProofOf(FindingId id) const {
+  for (const auto& [job_id, job] : jobs_) {
+    const auto number = std::ranges::find(job->numbers, id);
+    if (number == job->numbers.end()) continue;
+    auto proof = job->diagnosis->ProofOf(FindingId(static_cast<size_t>(number - job->numbers.begin())));
+    if (proof.has_value()) return proof;
+  }
+  const auto kept = proofs_.find(id);
+  return kept == proofs_.end() ? std::nullopt : std::optional(kept->second);
+}
+
 void JobWatch::EndFindings(SimTime now, Job* job) {
+  KeepProofs(*job);
   job->deaths.clear();
   for (const FindingId id : job->numbers) {
     const auto found = findings_.find(id);

@@ -74,6 +74,8 @@ struct JobWatchOptions {
   size_t num_over_max = 1000;
   // Whether the operator lets jobs of that owner and name be acted upon; empty: those of all verified owners.
   std::function<bool(const model::JobIdentity&)> may_act_on = {};
+  // Proofs of findings that are kept when their run is over; the oldest go first.
+  size_t num_proofs_max = 200;
   // Jobs at one time; looks of others are dropped and counted.
   size_t num_jobs_max = 10'000;
 };
@@ -135,6 +137,9 @@ class JobWatch {
 
   // All that hold and the latest ones that are over, by number.
   std::vector<WatchedFinding> Findings() const;
+  // What the finding was made from, with the job's iterations until now, or until its run was over. Nothing: it is not
+  // known, or not any more.
+  std::optional<model::FindingProof> ProofOf(model::FindingId id) const;
   // Of hosts about which other findings hold than at the call before, what holds now; by host.
   std::vector<std::pair<HostId, HostJudged>> TakeJudged();
 
@@ -158,6 +163,7 @@ class JobWatch {
   void Tell(SimTime now, Job* job, model::Finding finding);
   void TellSettledDeaths(SimTime now, Job* job);
   void Keep(Job* job, const model::Finding& finding);
+  void KeepProofs(const Job& job);
   void EndFindings(SimTime now, Job* job);
 
   const topology::Fabric& fabric_;
@@ -177,9 +183,10 @@ class JobWatch {
   std::map<std::pair<std::string, ProcessKey>, Former> former_;  // processes of runs that are over, with their jobs
   SimTime next_former_look_;
   std::map<model::FindingId, WatchedFinding> findings_;
-  std::deque<model::FindingId> over_;    // of findings_, in order of their end
-  uint32_t num_findings_ = 0;            // ever
-  std::map<HostId, HostJudged> judged_;  // as taken
+  std::deque<model::FindingId> over_;                       // of findings_, in order of their end
+  std::map<model::FindingId, model::FindingProof> proofs_;  // of runs that are over
+  uint32_t num_findings_ = 0;                               // ever
+  std::map<HostId, HostJudged> judged_;                     // as taken
   bool are_judgements_stale_ = false;
   JobWatchCounters counters_;
 };

@@ -60,6 +60,9 @@ class FakeDiagnosis final : public diagnosis::JobDiagnosis {
     return std::exchange(script_->next[job_], {});
   }
   void ExcuseUntil(SimTime time) override { script_->excused_until = time; }
+  std::optional<model::FindingProof> ProofOf(FindingId id) const override {
+    return model::FindingProof{.seen_at = SimTime(id.value()), .blocks = {}, .waits = {}, .delays = {}, .host_of = {}};
+  }
 
  private:
   Script* script_;
@@ -666,6 +669,23 @@ TEST_F(JobWatchTest, NumbersOfAnEarlierControllerGoOn) {
   script_.next[Id()] = {FindingAbout(0, HostId(1))};
   LookFor(1, {&run});
   EXPECT_EQ(watch_.Findings().at(0).finding.id, FindingId(41));
+}
+
+// By our numbers, of the run that it is about, and when that is over.
+TEST_F(JobWatchTest, ProofsAreKeptWhenTheirRunIsOver) {
+  Run run = Start({0, 1});
+  LookFor(8, {&run});
+  script_.next[Id()] = {FindingAbout(0, HostId(0)), FindingAbout(1, HostId(1))};
+  Look({&run});
+  const FindingId second = watch_.Findings().at(1).finding.id;
+  ASSERT_TRUE(watch_.ProofOf(second).has_value());
+  EXPECT_EQ(watch_.ProofOf(second)->seen_at, SimTime(1));
+  EndAll(&run, 0);
+  LookFor(3, {&run});
+  ASSERT_THAT(watch_.Jobs(), IsEmpty());
+  ASSERT_TRUE(watch_.ProofOf(second).has_value());
+  EXPECT_EQ(watch_.ProofOf(second)->seen_at, SimTime(1));
+  EXPECT_EQ(watch_.ProofOf(FindingId(99)), std::nullopt);
 }
 
 TEST_F(JobWatchTest, OldFindingsThatAreOverAreForgottenFirst) {

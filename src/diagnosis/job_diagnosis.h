@@ -3,12 +3,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/sim_time.h"
 #include "model/finding.h"
+#include "model/finding_proof.h"
 #include "model/telemetry.h"
 
 namespace fairlead::diagnosis {
@@ -22,6 +24,9 @@ class JobDiagnosis {
   // Args: now does not run backwards. Returns findings opened and changed, whole, in order. Their ids count from 0, and a
   // change has the id of before.
   virtual std::vector<model::Finding> Handle(SimTime now, std::span<const model::TelemetryRecord> records) = 0;
+
+  // What the finding was made from, as far as it is still known; nothing: it is not.
+  virtual std::optional<model::FindingProof> ProofOf(model::FindingId /*id*/) const { return std::nullopt; }
 
   // Nothing is suspected until then. Replaces what was announced.
   virtual void ExcuseUntil(SimTime time) = 0;

@@ -14,6 +14,7 @@
 namespace fairlead::report {
 namespace {
 
+using model::RankId;
 using testing::HasSubstr;
 
 // All ranks send to all; rank `slow` sends three times as slowly.
@@ -75,22 +76,24 @@ TEST(DelayMatrixFigureTest, NothingMeasured) {
 WaitGraphFigure MakeHang(uint32_t num_ranks, uint32_t missing) {
   WaitGraphFigure figure;
   figure.title = "Who waits for whom";
+  model::WaitPicture& waits = figure.waits;
   for (uint32_t rank = 0; rank < num_ranks; ++rank) {
-    figure.nodes.push_back({"rank " + std::to_string(rank), false, rank, rank == missing});
-    if (rank != missing) figure.edges.emplace_back(rank, num_ranks);
+    waits.nodes.push_back({.ranks = {RankId(rank)}, .label = "", .is_culprit = rank == missing});
+    if (rank != missing) waits.edges.emplace_back(rank, num_ranks);
   }
-  figure.nodes.push_back({"all_reduce 17", true, 0, false});
-  figure.edges.emplace_back(num_ranks, missing);
+  waits.nodes.push_back({.ranks = {}, .label = "all_reduce 17", .num_operations = 1});
+  waits.edges.emplace_back(num_ranks, missing);
   return figure;
 }
 
 TEST(WaitGraphFigureTest, AlikeIsOneNode) {
-  const WaitGraphFigure folded = Fold(MakeHang(1024, 5));
+  const model::WaitPicture folded = model::Fold(MakeHang(1024, 5).waits, 40);
   ASSERT_EQ(folded.nodes.size(), 3u);
-  EXPECT_EQ(folded.nodes[0].label, "1,023 ranks: 0–4, 6–1023");
-  EXPECT_EQ(folded.nodes[1].label, "rank 5");
+  EXPECT_EQ(LabelOf(folded.nodes[0]), "1,023 ranks: 0–4, 6–1023");
+  EXPECT_EQ(LabelOf(folded.nodes[1]), "rank 5");
+  EXPECT_EQ(LabelOf(folded.nodes[2]), "all_reduce 17");
   EXPECT_TRUE(folded.nodes[1].is_culprit);
-  EXPECT_EQ(LayersOf(folded), (std::vector<size_t>{2, 0, 1}));
+  EXPECT_EQ(model::LayersOf(folded), (std::vector<size_t>{2, 0, 1}));
   const std::string svg = Draw(MakeHang(1024, 5));
   EXPECT_EQ(FindMarkupError(svg), "");
   EXPECT_THAT(svg, HasSubstr("node culprit"));
@@ -102,21 +105,23 @@ TEST(WaitGraphFigureTest, NeverTooManyAndNothingIsLost) {
     WaitGraphFigure figure;
     const uint64_t num_nodes = 1 + random.Below(120);
     for (uint32_t node = 0; node < num_nodes; ++node) {
-      figure.nodes.push_back({"n<" + std::to_string(node), random.Below(3) == 0, node, random.Below(30) == 0});
+      model::WaitNode one{.ranks = {RankId(node)}, .label = "", .is_culprit = random.Below(30) == 0};
+      if (random.Below(3) == 0) one = {.ranks = {}, .label = "n<" + std::to_string(node), .num_operations = 1};
+      figure.waits.nodes.push_back(std::move(one));
     }
     for (uint64_t n = random.Below(3 * num_nodes); n > 0; --n) {
-      figure.edges.emplace_back(random.Below(num_nodes), random.Below(num_nodes));
+      figure.waits.edges.emplace_back(random.Below(num_nodes), random.Below(num_nodes));
     }
     figure.num_nodes_max = 2 + random.Below(60);
-    const WaitGraphFigure folded = Fold(figure);
+    const model::WaitPicture folded = model::Fold(figure.waits, figure.num_nodes_max);
     ASSERT_LE(folded.nodes.size(), figure.num_nodes_max) << seed;
-    const auto is_culprit = [](const WaitNode& node) { return node.is_culprit; };
-    const auto num_culprits = std::count_if(figure.nodes.begin(), figure.nodes.end(), is_culprit);
+    const auto is_culprit = [](const model::WaitNode& node) { return node.is_culprit; };
+    const auto num_culprits = std::count_if(figure.waits.nodes.begin(), figure.waits.nodes.end(), is_culprit);
     const auto num_shown = std::count_if(folded.nodes.begin(), folded.nodes.end(), is_culprit);
     ASSERT_EQ(num_shown, std::min<ptrdiff_t>(num_culprits, static_cast<ptrdiff_t>(figure.num_nodes_max))) << seed;
     for (const auto& [from, to] : folded.edges) ASSERT_TRUE(from < folded.nodes.size() && to < folded.nodes.size());
     // Each layer hangs on the one before it.
-    const std::vector<size_t> layers = LayersOf(folded);
+    const std::vector<size_t> layers = model::LayersOf(folded);
     for (size_t node = 0; node < layers.size(); ++node) {
       const bool leads_on = std::any_of(folded.edges.begin(), folded.edges.end(), [&](const auto& edge) {
         return edge.first == node && layers[edge.second] + 1 == layers[node];
@@ -130,9 +135,9 @@ TEST(WaitGraphFigureTest, NeverTooManyAndNothingIsLost) {
 TEST(WaitGraphFigureTest, CirclesAndNothing) {
   WaitGraphFigure figure;
   EXPECT_EQ(FindMarkupError(Draw(figure)), "");
-  figure.nodes = {{"rank 0", false, 0, false}, {"rank 1", false, 1, false}};
-  figure.edges = {{0, 1}, {1, 0}};
-  EXPECT_EQ(LayersOf(figure), (std::vector<size_t>{0, 1}));
+  figure.waits.nodes = {{.ranks = {RankId(0)}, .label = ""}, {.ranks = {RankId(1)}, .label = ""}};
+  figure.waits.edges = {{0, 1}, {1, 0}};
+  EXPECT_EQ(model::LayersOf(figure.waits), (std::vector<size_t>{0, 1}));
   EXPECT_EQ(FindMarkupError(Draw(figure)), "");
 }
 

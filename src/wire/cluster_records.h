@@ -61,10 +61,15 @@ struct LiveFinding {
   std::vector<std::string> culprits;
   std::vector<std::string> hosts;
   std::vector<uint32_t> ranks;
-  std::optional<double> confirmed_at_s;  // since 1970; unset: it is suspected only
-  std::optional<double> cleared_at_s;    // unset: it holds
+  std::optional<double> suspected_at_s = {};  // since 1970
+  std::optional<double> confirmed_at_s;       // unset: it is suspected only
+  std::optional<double> cleared_at_s;         // unset: it holds
   std::optional<double> confidence;
+  std::optional<double> cost_share = {};
+  std::optional<double> cost_gpu_hours = {};  // a day
   std::string action;
+  std::string sub_cause = {};
+  std::vector<std::string> signs = {};
   std::string text;
   std::vector<std::string> evidence;
 
@@ -203,10 +208,15 @@ void Describe(Archive& archive, Record& finding) {
   archive.Optional("culprits", finding.culprits);
   archive.Optional("hosts", finding.hosts);
   archive.Optional("ranks", finding.ranks);
+  archive.Optional("suspected_at_s", finding.suspected_at_s);
   archive.Optional("confirmed_at_s", finding.confirmed_at_s);
   archive.Optional("cleared_at_s", finding.cleared_at_s);
   archive.Optional("confidence", finding.confidence);
+  archive.Optional("cost_share", finding.cost_share);
+  archive.Optional("cost_gpu_hours", finding.cost_gpu_hours);
   archive.Optional("action", finding.action);
+  archive.Optional("sub_cause", finding.sub_cause);
+  archive.Optional("signs", finding.signs);
   archive.Optional("text", finding.text);
   archive.Optional("evidence", finding.evidence);
 }

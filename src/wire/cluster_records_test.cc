@@ -27,6 +27,7 @@ TEST(ClusterRecordsTest, FindingsAreReadAsTheControllerGivesThemOut) {
                              .culprits = {"NIC h3/nic0 on h3"},
                              .hosts = {"h3"},
                              .ranks = {3},
+                             .suspected_at_s = 1.5,
                              .confirmed_at_s = 11.5,
                              .cleared_at_s = std::nullopt,
                              .confidence = 0.9,

@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "cli/fact_lines.h"
 #include "report/number_format.h"
 #include "report/printable_text.h"
 #include "report/text_table.h"
@@ -49,23 +50,6 @@ std::string Sharers(const wire::LiveJob& job) {
 bool Holds(const wire::LiveFinding& finding) { return !finding.cleared_at_s.has_value(); }
 
 double LostGpus(const wire::LiveJob& job) { return job.lost_gpus.value_or(0); }
-
-// "key:   value" lines.
-class Facts {
- public:
-  void Add(std::string_view name, const std::string& value) {
-    std::string start = fmt::format("{:<{}}", fmt::format("{}:", name), kValueColumn);
-    for (const char c : report::WrapText(report::CleanText(value), report::kTextWidth - kValueColumn, 0)) {
-      text_ += std::exchange(start, c == '\n' ? std::string(kValueColumn, ' ') : std::string()) + c;
-    }
-  }
-  Document Take() { return std::move(text_); }
-
- private:
-  static constexpr size_t kValueColumn = 17;
-
-  std::string text_;
-};
 
 Document Titled(const std::string& title, Document table) {
   return table.empty() ? Document() : "\n" + title + "\n\n" + std::move(table);
@@ -245,7 +229,7 @@ std::string ClusterSummary(const ClusterState& state) {
 }
 
 Document DescribeJob(const wire::LiveJob& job, const ClusterState& state, const wire::ConnectionList& connections) {
-  Facts facts;
+  FactLines facts;
   facts.Add("job", job.name);
   facts.Add("owner", job.owner.value_or(Unknown()));
   facts.Add("size", fmt::format("{}, {}", FormatCount(job.hosts, "host"), FormatCount(job.gpus, "GPU")));
@@ -272,7 +256,7 @@ Document DescribeLink(const wire::LiveLink& link, const wire::ConnectionList& co
   });
   std::map<std::string, size_t> jobs;
   for (const wire::LiveConnection& connection : on_it.connections) ++jobs[connection.job];
-  Facts facts;
+  FactLines facts;
   facts.Add("link", link.name);
   facts.Add("from, to", fmt::format("{} ({}), {}", link.from, link.tier, link.to));
   facts.Add("state", fmt::format("{}, {} of {} left", link.state, report::FormatPercent(link.health),
@@ -295,7 +279,7 @@ Document DescribeHost(const wire::LiveHost& host, const ClusterState& state, con
       jobs.insert(connection.job);
     }
   }
-  Facts facts;
+  FactLines facts;
   facts.Add("host", host.name);
   facts.Add("state", StateOf(host, state.steering));
   facts.Add("agent", host.agent_version.empty() ? Unknown() : host.agent_version);
@@ -307,22 +291,6 @@ Document DescribeHost(const wire::LiveHost& host, const ClusterState& state, con
   });
   if (!findings.empty()) document += Titled("Findings", FindingTable(findings, true));
   return document;
-}
-
-Document DescribeFinding(const wire::LiveFinding& finding) {
-  Facts facts;
-  facts.Add("finding", fmt::format("{}", finding.id));
-  facts.Add("job", finding.job);
-  facts.Add("what", finding.text);
-  facts.Add("syndrome", finding.syndrome);
-  facts.Add("culprit", fmt::format("{}", fmt::join(finding.culprits, ", ")));
-  facts.Add("hosts", fmt::format("{}", fmt::join(finding.hosts, ", ")));
-  facts.Add("since", Moment(finding.confirmed_at_s));
-  facts.Add("until", finding.cleared_at_s ? UtcText(*finding.cleared_at_s) : "it holds");
-  facts.Add("sure", finding.confidence ? report::FormatPercent(*finding.confidence) : Unknown());
-  facts.Add("advice", finding.action);
-  for (const std::string& evidence : finding.evidence) facts.Add("evidence", evidence);
-  return facts.Take();
 }
 
 }  // namespace fairlead::cli

@@ -59,6 +59,5 @@ report::Document DescribeJob(const wire::LiveJob& job, const ClusterState& state
 report::Document DescribeLink(const wire::LiveLink& link, const wire::ConnectionList& connections);
 report::Document DescribeHost(const wire::LiveHost& host, const ClusterState& state,
                               const wire::ConnectionList& connections);
-report::Document DescribeFinding(const wire::LiveFinding& finding);
 
 }  // namespace fairlead::cli

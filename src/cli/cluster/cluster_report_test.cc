@@ -175,9 +175,6 @@ TEST(ClusterReportTest, WhatIsNotKnownIsNotInvented) {
   const wire::LiveJob job;
   EXPECT_THAT(Text(DescribeJob(job, {}, {})),
               AllOf(HasSubstr("lost now:        –"), HasSubstr("shared with:     no other job")));
-  wire::LiveFinding finding;
-  EXPECT_THAT(Text(DescribeFinding(finding)),
-              AllOf(HasSubstr("until:           it holds"), HasSubstr("sure:            –")));
 }
 
 TEST(SizeTable, WhatEachElasticJobHasAndWhy) {

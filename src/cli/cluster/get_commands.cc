@@ -17,8 +17,10 @@
 #include "cli/cluster/cluster_query.h"
 #include "cli/cluster/cluster_report.h"
 #include "cli/command.h"
+#include "cli/finding_sheet.h"
 #include "cli/named_choice.h"
 #include "cli/output_files.h"
+#include "codec/field_rules.h"
 #include "report/json_value.h"
 #include "report/printable_text.h"
 
@@ -109,6 +111,7 @@ int RunGet(const GetOptions& options) {
 struct DescribeOptions {
   std::string kind;
   std::string name;
+  std::string html;
   ControllerHttpOptions http;
   OutputOptions output;
 };
@@ -126,12 +129,6 @@ const Item* FindNamed(const std::vector<Item>& items, const std::string& name) {
 
 Result<Document> Describe(const DescribeOptions& options, ControllerHttp* controller) {
   FL_ASSIGN_OR_RETURN(const ClusterState state, AskForState(controller, options.kind == "link"));
-  if (options.kind == "finding") {
-    for (const wire::LiveFinding& finding : state.findings) {
-      if (fmt::format("{}", finding.id) == options.name) return DescribeFinding(finding);
-    }
-    return NoSuch(options, "findings --all");
-  }
   if (options.kind == "job") {
     const wire::LiveJob* const job = FindNamed(state.jobs, options.name);
     if (job == nullptr) return NoSuch(options, "jobs");
@@ -146,9 +143,38 @@ Result<Document> Describe(const DescribeOptions& options, ControllerHttp* contro
   return link != nullptr ? DescribeLink(*link, connections) : DescribeHost(*host, state, connections);
 }
 
+int DescribeOneFinding(const DescribeOptions& options, ControllerHttp* controller) {
+  auto files = OutputFiles::Prepare(options.output, {options.html});
+  if (!files.ok()) return ReportError(files.status());
+  const bool is_number = !options.name.empty() && options.name.size() <= 9 &&
+                         options.name.find_first_not_of("0123456789") == std::string::npos;
+  if (!is_number) return ReportError(NoSuch(options, "findings --all"));
+  const std::string path = "/v1/findings/" + options.name;
+  const auto json = controller->Get(path);
+  if (!json.ok()) return ReportError(json.status());
+  const auto detail = controller->Read<wire::FindingDetail>(*json, path);
+  if (!detail.ok()) return ReportError(detail.status());
+  if (const std::string fault = codec::FindRecordFault(*detail); !fault.empty()) {
+    return ReportError(Unavailable(path + " can't be read: " + fault));
+  }
+  files->Print(DescribeFinding(*detail, UtcText));
+  files->Write(options.html, "Page", [&] {
+    return RenderFindingPage(*detail, UtcText,
+                             fmt::format("Of the controller {}. Times are UTC.", options.http.server));
+  });
+  files->WriteJson("JSON", [&] { return report::Dump(*json); });
+  return files->status().ok() ? kExitOk : ReportError(files->status());
+}
+
 int RunDescribe(const DescribeOptions& options) {
   auto controller = ControllerHttp::Open(options.http);
   if (!controller.ok()) return ReportError(controller.status());
+  if (options.kind == "finding") return DescribeOneFinding(options, &*controller);
+  const bool is_for_findings = !options.html.empty() || !options.output.json.empty();
+  if (is_for_findings) {
+    return ReportError(InvalidArgument(fmt::format(
+        "--html and --json are for findings; lists are JSON with `fairlead get {}s --json -`", options.kind)));
+  }
   const auto document = Describe(options, &*controller);
   if (!document.ok()) return ReportError(document.status());
   fmt::print("{}", document->Render());
@@ -234,8 +260,10 @@ void AddDescribeCommand(CLI::App& app, Invocation* invocation) {
       ->required()
       ->check(OneOf(std::vector<std::string>{"job", "link", "host", "finding"}));
   describe->add_option("NAME", options->name, "Its name; for a finding, its number")->required();
+  describe->add_option("--html", options->html, "Write a page about the finding to FILE")->type_name("FILE");
   AddServerOptions(describe, &options->http);
-  describe->footer("Example: fairlead describe job slurm-4711");
+  AddOutputOptions(describe, &options->output, "Write the finding as JSON to FILE; - prints only JSON");
+  describe->footer("Example: fairlead describe finding 7 --html finding-7.html");
   describe->callback([options, invocation] { invocation->exit_code = RunDescribe(*options); });
 }
 

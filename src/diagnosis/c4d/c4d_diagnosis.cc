@@ -1,5 +1,6 @@
 #include "diagnosis/c4d/c4d_diagnosis.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -19,6 +20,7 @@ class C4dDiagnosis final : public JobDiagnosis {
     return findings;
   }
   void ExcuseUntil(SimTime time) override { master_.ExcuseUntil(time); }
+  std::optional<model::FindingProof> ProofOf(model::FindingId id) const override { return master_.ProofOf(id); }
 
  private:
   C4dMaster master_;

@@ -8,6 +8,7 @@
 #include "diagnosis/c4d/slow_options.h"
 #include "diagnosis/c4d/slow_transfer_detector.h"
 #include "diagnosis/c4d/straggler_detector.h"
+#include "diagnosis/c4d/waits_of_job.h"
 #include "model/culprits.h"
 
 namespace fairlead::diagnosis::c4d {
@@ -16,6 +17,8 @@ namespace {
 using model::Culprit;
 using model::Finding;
 using model::FindingId;
+using model::FindingProof;
+using model::RankId;
 using model::Syndrome;
 
 // A pause that took some time may take that much longer the next time.
@@ -27,6 +30,10 @@ constexpr double kGrowthAloneMin = 0.05;
 constexpr double kUnlikely = 0.4;
 // Blocks of iterations that make a window of whatever has few operations.
 constexpr double kBlocksOfWindow = 2;
+// What of a finding's proof people can look at, and how many are kept.
+constexpr size_t kDelaysMax = 4096;
+constexpr size_t kWaitNodesMax = 40;
+constexpr size_t kProofsMax = 64;
 
 bool IsHang(Syndrome syndrome) { return syndrome == Syndrome::kCommHang || syndrome == Syndrome::kNonCommHang; }
 bool IsDead(Syndrome syndrome) { return syndrome == Syndrome::kDead; }
@@ -73,7 +80,46 @@ std::vector<C4dAction> C4dMaster::Handle(SimTime now, std::span<const model::Tel
     tracker_->NoteSigns(id, FindSigns(*picture_, finding, now, options_.silence));
     tracker_->NoteReports(id, FindReports(*picture_, finding, now));
   }
-  return tracker_->TakeActions();
+  std::vector<C4dAction> actions = tracker_->TakeActions();
+  for (const C4dAction& action : actions) {
+    if (action.change == FindingChange::kOpened) KeepProof(action.finding, now);
+  }
+  return actions;
+}
+
+void C4dMaster::KeepProof(const Finding& finding, SimTime now) {
+  FindingProof& proof = proofs_[finding.id];
+  if (proofs_.size() > kProofsMax) proofs_.erase(proofs_.begin());
+  proof.seen_at = now;
+  if (finding.syndrome == Syndrome::kCommSlow) {
+    proof.delays = slow_->transfers.DelaysOf(finding.culprits, kDelaysMax, &proof.num_delays_left_out);
+    for (const model::RankPlace& place : picture_->layout().ranks) proof.host_of.push_back(place.host);
+  } else if (finding.syndrome != Syndrome::kNonCommSlow) {
+    proof.waits = model::Fold(PictureWaits(*picture_, finding, QueryAt(now, true)), kWaitNodesMax);
+    if (proof.waits.edges.empty()) proof.waits = {};
+  }
+}
+
+// Of slowness, ranks that compute or enqueue; others are not to blame for their own time.
+std::vector<RankId> C4dMaster::AccusedRanks(const Finding& finding) const {
+  std::vector<RankId> ranks;
+  if (finding.syndrome != Syndrome::kNonCommSlow) return ranks;
+  for (size_t r = 0; r < picture_->layout().ranks.size(); ++r) {
+    const HostId host = picture_->layout().ranks[r].host;
+    const bool is_accused = std::ranges::any_of(finding.culprits, [&](const model::Culprit& culprit) {
+      return culprit.kind == model::CulpritKind::kHost ? culprit.host == host : culprit.rank == RankId(r);
+    });
+    if (is_accused) ranks.emplace_back(r);
+  }
+  return ranks;
+}
+
+std::optional<model::FindingProof> C4dMaster::ProofOf(FindingId id) const {
+  const auto found = proofs_.find(id);
+  if (found == proofs_.end()) return std::nullopt;
+  FindingProof proof = found->second;
+  proof.blocks = slow_->stragglers.BlocksOf(AccusedRanks(tracker_->findings()[id.index()]));
+  return proof;
 }
 
 std::vector<Finding> C4dMaster::AnalyzeNow() {
@@ -142,6 +188,7 @@ void C4dMaster::TakeLayout(SimTime now, const model::JobLayout& layout) {
     tracker_.emplace(layout.job, layout.ranks.size());
   }
   slow_.reset();  // it refers to the layout of the picture
+  proofs_.clear();
   picture_.emplace(layout, now, names_);
   slow_ = std::make_unique<SlowDetectors>(*picture_);
   mismatch_check_ = MismatchCheck();

@@ -24,6 +24,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -38,6 +39,7 @@
 #include "diagnosis/c4d/mismatch_check.h"
 #include "diagnosis/c4d/suspect.h"
 #include "model/finding.h"
+#include "model/finding_proof.h"
 #include "model/place_names.h"
 #include "model/telemetry.h"
 
@@ -73,6 +75,8 @@ class C4dMaster {
 
   // All findings of this job, by id.
   const std::vector<model::Finding>& findings() const;
+  // What the finding was made from, with the job's iterations until now. Nothing: it is of an earlier layout.
+  std::optional<model::FindingProof> ProofOf(model::FindingId id) const;
   // Nothing before the first layout.
   const JobPicture* picture() const { return picture_ ? &*picture_ : nullptr; }
   const C4dCounters& counters() const { return counters_; }
@@ -99,6 +103,8 @@ class C4dMaster {
   bool IsWindowFull(uint64_t operations) const;
   void ClearGone(SimTime now);
   bool HasOpen(bool (*is_kind)(model::Syndrome)) const;
+  void KeepProof(const model::Finding& finding, SimTime now);
+  std::vector<model::RankId> AccusedRanks(const model::Finding& finding) const;
   std::vector<model::FindingId> ExplainedBy(const Suspect& suspect) const;
 
   C4dOptions options_;
@@ -110,6 +116,7 @@ class C4dMaster {
   std::optional<FindingTracker> tracker_;
   MismatchCheck mismatch_check_;
   std::unique_ptr<SlowDetectors> slow_;
+  std::map<model::FindingId, model::FindingProof> proofs_;  // of findings of this layout, without blocks
 
   // How long ranks that may be busy were waited for.
   struct Pause {

@@ -55,6 +55,24 @@ TEST(C4dMasterTest, ARankThatNeverArrivesIsNamed) {
   EXPECT_FALSE(finding.evidence.empty());
 }
 
+TEST(C4dMasterTest, AHangIsProvedByWhoWaitsForWhom) {
+  Job job;
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted, {3});
+  job.Wait(kHangSeconds);
+  const auto proof = job.master.ProofOf(job.Open().at(0).id);
+  ASSERT_TRUE(proof.has_value());
+  EXPECT_EQ(proof->seen_at, job.Open()[0].confirmed);
+  // Seven ranks, the operation, and the one that is missing.
+  ASSERT_EQ(proof->waits.nodes.size(), 3u);
+  EXPECT_EQ(proof->waits.edges.size(), 2u);
+  const auto culprit = std::ranges::find(proof->waits.nodes, true, &model::WaitNode::is_culprit);
+  ASSERT_NE(culprit, proof->waits.nodes.end());
+  EXPECT_EQ(culprit->ranks, std::vector{model::RankId(3)});
+  EXPECT_TRUE(proof->delays.empty());
+  EXPECT_EQ(job.master.ProofOf(model::FindingId(7)), std::nullopt);
+}
+
 TEST(C4dMasterTest, ALateGpuIsDistinguishedFromALateHostThread) {
   Job job;
   job.Iterate(5);

@@ -197,6 +197,40 @@ TEST(SimulatedJobTest, AClockThatIsSetAccusesNobody) {
   }
 }
 
+// What the page of a finding shows: iterations before and after, the accused apart from its like; or its transfers.
+TEST(SimulatedJobTest, SlownessIsProvedByIterationsAndTransfers) {
+  const auto prove = [](const Fault& fault) {
+    execution::JobExecution job(Shape(), {fault}, {}, 1);
+    C4dMaster master({});
+    std::vector<model::TelemetryRecord> records;
+    for (SimTime now(kSecond); now <= SimTime(140 * kSecond); now = now + SimDuration(kSecond)) {
+      records.clear();
+      job.Run(now, [&](SimTime, const model::TelemetryRecord& record) { records.push_back(record); });
+      master.Handle(now, records);
+    }
+    return master.ProofOf(model::FindingId(0)).value_or(model::FindingProof());
+  };
+  const model::FindingProof slow = prove(On(FaultKind::kSlowGpu, 18, 60, 1.8));
+  ASSERT_GE(slow.blocks.size(), 20u);
+  const model::IterationBlock& first = slow.blocks.front();
+  const model::IterationBlock& last = slow.blocks.back();
+  EXPECT_LT(first.at, SimTime(60 * kSecond));
+  EXPECT_GT(last.seconds, 1.1 * first.seconds);
+  EXPECT_NEAR(*first.own_seconds, *first.like_median_seconds, 0.1 * *first.like_median_seconds);
+  EXPECT_GT(*last.own_seconds, 1.3 * *last.like_high_seconds);
+  EXPECT_TRUE(slow.delays.empty());
+
+  const model::FindingProof nic = prove(On(FaultKind::kSlowNicSend, 18, 60, 4));
+  ASSERT_FALSE(nic.delays.empty());
+  EXPECT_EQ(nic.host_of.size(), Shape().NumRanks());
+  for (const model::TransferDelay& delay : nic.delays) {
+    EXPECT_TRUE(delay.is_accused ? delay.ratio > 2 : delay.ratio < 1.5)
+        << delay.source.value() << " to " << delay.destination.value() << ": " << delay.ratio;
+  }
+  EXPECT_TRUE(std::ranges::any_of(nic.delays, &model::TransferDelay::is_accused));
+  EXPECT_EQ(nic.blocks.at(0).own_seconds, std::nullopt) << "no rank is accused of what it does itself";
+}
+
 // Two GPUs of different hosts, of different slowness: the others wait for both. The less slow one is hidden at first.
 TEST(SimulatedJobTest, TwoSlowRanksAreBothFound) {
   const std::vector<Fault> faults = {On(FaultKind::kSlowGpu, 3, 60, 2), On(FaultKind::kSlowGpu, 12, 60, 1.8)};

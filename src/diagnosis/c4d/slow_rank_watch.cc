@@ -70,11 +70,22 @@ double CountFrom(const std::vector<double>& ascending, double least) {
 }  // namespace
 
 SlowRankWatch::SlowRankWatch(const model::JobLayout& layout, double margin)
-    : layout_(layout), margin_(margin), blocks_(layout.ranks.size()), ranks_(layout.ranks.size()) {}
+    : layout_(layout),
+      margin_(margin),
+      blocks_(layout.ranks.size()),
+      history_(layout.ranks.size()),
+      ranks_(layout.ranks.size()) {}
+
+std::vector<model::IterationBlock> SlowRankWatch::BlocksOf(std::span<const model::RankId> ranks) const {
+  if (role_of_.empty()) return {};
+  const bool has_rank = !ranks.empty() && ranks.front().index() < role_of_.size();
+  return history_.Of(role_of_[has_rank ? ranks.front().index() : 0], ranks);
+}
 
 void SlowRankWatch::MakeRoles(const std::vector<uint32_t>& stages) {
   stages_ = stages;
   roles_.clear();
+  history_.Clear();
   role_of_.assign(stages.size(), 0);
   std::map<uint32_t, uint32_t> numbers;
   for (uint32_t rank = 0; rank < stages.size(); ++rank) {
@@ -164,6 +175,7 @@ void SlowRankWatch::JudgeBlock(Role& role, std::vector<BlockSample> samples, uin
   std::vector<double> spans;
   for (const BlockSample& sample : block.samples) spans.push_back(sample.span_seconds);
   block.seconds = MedianInPlace(spans);
+  history_.Add(role_of_[role.ranks.front()], block.samples, block.seconds, block.pieces);
   if (role.ranks.size() >= kRoleMin) {
     if (block.samples.size() < kRoleMin) return;
     CompareWithRole(block);

@@ -26,9 +26,11 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "diagnosis/c4d/block_history.h"
 #include "diagnosis/c4d/iteration_blocks.h"
 #include "diagnosis/c4d/slow_evidence.h"
 #include "model/telemetry.h"
@@ -52,6 +54,9 @@ class SlowRankWatch {
   explicit SlowRankWatch(const model::JobLayout& layout, double margin = kMargin);
 
   IterationBlocks& blocks() { return blocks_; }
+  BlockHistory& history() { return history_; }
+  // Blocks of the role of these ranks, or of the first rank where there are none.
+  std::vector<model::IterationBlock> BlocksOf(std::span<const model::RankId> ranks) const;
   // Judges what was added since. Args: stages [rank]: those of equal number do the same.
   void Judge(const std::vector<uint32_t>& stages);
   // Likewise blocks that were cut elsewhere; those of equal index are the same on all ranks.
@@ -144,6 +149,7 @@ class SlowRankWatch {
   const model::JobLayout& layout_;
   double margin_;
   IterationBlocks blocks_;
+  BlockHistory history_;
   std::vector<Rank> ranks_;
   std::vector<uint32_t> stages_;
   std::vector<Role> roles_;

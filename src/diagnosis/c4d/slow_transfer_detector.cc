@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <numbers>
@@ -518,6 +519,37 @@ bool SlowTransferDetector::SaysNothingOf(const model::Culprit& culprit) const {
   return std::ranges::none_of(judged_, [&](const Transfer& transfer) { return IsPassedBy(transfer, culprit); });
 }
 
+bool SlowTransferDetector::IsAccusedBy(const Transfer& transfer, const model::Culprit& culprit) const {
+  if (!IsPassedBy(transfer, culprit)) return false;
+  const auto is_at = [&](model::RankId end) {
+    return culprit.nic.valid() ? layout_.ranks[end.index()].nic == culprit.nic : end == culprit.rank;
+  };
+  if (culprit.kind == model::CulpritKind::kNicSend) return is_at(transfer.source);
+  if (culprit.kind == model::CulpritKind::kNicReceive) return is_at(transfer.destination);
+  if (culprit.kind == model::CulpritKind::kConnection) return transfer.source == culprit.rank;
+  return true;
+}
+
+std::vector<model::TransferDelay> SlowTransferDetector::DelaysOf(std::span<const model::Culprit> culprits,
+                                                                 size_t num_max, uint32_t* num_left_out) const {
+  // Planes of a pair are neighbours.
+  std::vector<model::TransferDelay> delays;
+  for (size_t i = 0; i < judged_.size(); ++i) {
+    if (i == 0 || !IsSameLine(judged_[i], judged_[i - 1])) {
+      delays.push_back({.source = judged_[i].source, .destination = judged_[i].destination, .ratio = 0});
+    }
+    delays.back().ratio = std::max(delays.back().ratio, judged_ratios_[i]);
+    delays.back().is_accused |=
+        std::ranges::any_of(culprits, [&](const model::Culprit& culprit) { return IsAccusedBy(judged_[i], culprit); });
+  }
+  *num_left_out = static_cast<uint32_t>(delays.size() - std::min(delays.size(), num_max));
+  if (*num_left_out == 0) return delays;
+  std::ranges::stable_sort(delays, std::greater(), [](const auto& d) { return std::pair(d.is_accused, d.ratio); });
+  delays.resize(num_max);
+  std::ranges::sort(delays, {}, [](const auto& d) { return std::pair(d.source, d.destination); });
+  return delays;
+}
+
 std::vector<Suspect> SlowTransferDetector::EndWindow(SimTime now, std::span<const double> lateness) {
   window_seconds_ = window_begin_ == SimTime() ? 0 : (now - window_begin_).seconds().value();
   window_begin_ = now;
@@ -533,7 +565,11 @@ std::vector<Suspect> SlowTransferDetector::EndWindow(SimTime now, std::span<cons
   JudgeLines(pairs);
   judged_.clear();
   judged_.reserve(pairs.size());
-  for (const PairDelay& pair : pairs) judged_.push_back(pair.transfer);
+  judged_ratios_.clear();
+  for (const PairDelay& pair : pairs) {
+    judged_.push_back(pair.transfer);
+    judged_ratios_.push_back(std::exp(pair.x));
+  }
   std::vector<Suspect> suspects =
       NameElements(pairs, sigma, std::ranges::any_of(lateness, [](double seconds) { return seconds > 0; }));
   if (suspects.empty()) LearnBaseline(samples, pairs);

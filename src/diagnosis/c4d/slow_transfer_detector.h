@@ -52,6 +52,7 @@
 #include "diagnosis/c4d/slow_options.h"
 #include "diagnosis/c4d/suspect.h"
 #include "diagnosis/c4d/transfer_fit.h"
+#include "model/finding_proof.h"
 #include "model/place_names.h"
 #include "model/telemetry.h"
 
@@ -71,6 +72,11 @@ class SlowTransferDetector {
   // late in this window, each making others wait; empty: none did. Returns: one suspect per element at fault, culprits
   // in their most specific form.
   std::vector<Suspect> EndWindow(SimTime now, std::span<const double> lateness = {});
+
+  // Of the latest window: those that the culprits accuse, and of the others the slowest, `num_max` in all, ascending; and
+  // how many are left out.
+  std::vector<model::TransferDelay> DelaysOf(std::span<const model::Culprit> culprits, size_t num_max,
+                                             uint32_t* num_left_out) const;
 
   // Whether no transfer through it could be judged in the latest window.
   bool SaysNothingOf(const model::Culprit& culprit) const;
@@ -173,6 +179,8 @@ class SlowTransferDetector {
   ElementDelay DelayOf(const SlowElement& element, std::span<const PairDelay> pairs, double sigma) const;
   // Whether it is on the way from one end to the other, or back.
   bool IsPassedBy(const Transfer& transfer, const model::Culprit& culprit) const;
+  // Whether it is said to be slow: on its way there, not on that of acknowledgements.
+  bool IsAccusedBy(const Transfer& transfer, const model::Culprit& culprit) const;
   bool IsPassedByOneOf(const Transfer& transfer, std::span<const model::Culprit> culprits) const;
   // By how much transfers that pass none of these are faster than normal: a standard deviation.
   double SpreadBeside(std::span<const PairDelay> pairs, std::span<const model::Culprit> slow) const;
@@ -188,6 +196,7 @@ class SlowTransferDetector {
   std::vector<ReportNumbers> seen_;                   // [rank]
   std::vector<std::vector<Connection>> connections_;  // [rank] that sends, ascending key
   std::vector<Transfer> judged_;                      // in the latest window
+  std::vector<double> judged_ratios_;                 // [of judged_] time for a message over what is normal
 };
 
 }  // namespace fairlead::diagnosis::c4d

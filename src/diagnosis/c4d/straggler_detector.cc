@@ -155,6 +155,7 @@ bool StragglerDetector::HasStages() const {
 }
 
 std::vector<Suspect> StragglerDetector::JudgeBlocks(SimTime now) {
+  watch_.history().SetTime(now);
   watch_.Judge(FindStages());
   std::vector<Suspect> suspects;
   for (const SlowRank& slow : watch_.Slow()) suspects.push_back(MakeSuspect(slow));

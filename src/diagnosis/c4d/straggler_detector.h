@@ -31,6 +31,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -70,6 +71,10 @@ class StragglerDetector : private OwnTime::Sink {
   // Whether others were seen to wait for it in the window that was judged last, as far as that can be seen.
   bool IsWaitedFor(const Suspect& suspect) const { return !not_waited_for_.contains(suspect.culprits.front()); }
   const SlowRankWatch& watch() const { return watch_; }
+  // How long iterations took, and what these ranks did in them by themselves.
+  std::vector<model::IterationBlock> BlocksOf(std::span<const model::RankId> ranks) const {
+    return watch_.BlocksOf(ranks);
+  }
 
   // Ends the window: judges what was added since the one before, and forgets it.
   // Returns: [rank] seconds by which it came late and made others wait; 0: it did not.

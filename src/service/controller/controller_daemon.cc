@@ -342,6 +342,9 @@ GatewaySource ControllerDaemon::Parts::MakeSource() {
   source.findings = [this] {
     return FindingsJson(diagnosis_->Ask([](const auto& watch) { return watch.Findings(); }), fabric_);
   };
+  source.finding = [this](uint32_t number) {
+    return diagnosis_->Ask([&](const auto& watch) { return FindingJson(watch, model::FindingId(number), fabric_); });
+  };
   source.events = [this] { return events_.ToJson(); };
   source.metrics = [this] { return Metrics(); };
   source.report_link = [this](const std::string& link, double health, bool both_directions, const std::string& who) {

@@ -1,9 +1,11 @@
 #include "service/controller/finding_json.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "report/finding_text.h"
+#include "service/controller/finding_detail.h"
 
 namespace fairlead::service {
 namespace {
@@ -47,15 +49,52 @@ Json ToJson(const controller::WatchedFinding& watched, const topology::Fabric& f
           {"evidence", std::move(evidence)}};
 }
 
-}  // namespace
-
-std::string CulpritText(const model::Culprit& culprit, const topology::Fabric& fabric) {
+report::CulpritNames NamesIn(const topology::Fabric& fabric) {
   const auto leaf_name = [&](model::LeafId leaf) {
     return fabric.NodeName(fabric.switches(topology::NodeKind::kLeaf)[leaf.index()]);
   };
-  return report::CulpritText(culprit, {.host = [&](HostId host) { return fabric.HostName(host); },
-                                       .nic = [&](NicId nic) { return fabric.NodeName(fabric.node_of(nic)); },
-                                       .leaf = leaf_name});
+  return {.host = [&](HostId host) { return fabric.HostName(host); },
+          .nic = [&](NicId nic) { return fabric.NodeName(fabric.node_of(nic)); },
+          .leaf = leaf_name};
+}
+
+// The newest first, as many as people look at.
+std::vector<wire::PastFinding> HistoryOf(const wire::LiveFinding& finding, const controller::JobWatch& watch,
+                                         const report::CulpritNames& names) {
+  constexpr size_t kHistoryMax = 20;
+  std::vector<wire::PastFinding> history;
+  const std::vector<controller::WatchedFinding> all = watch.Findings();
+  for (auto other = all.rbegin(); other != all.rend() && history.size() < kHistoryMax; ++other) {
+    if (other->finding.id.value() == finding.id) continue;
+    const wire::LiveFinding live = MakeLive(other->job, other->finding, names);
+    const bool is_about = std::ranges::any_of(live.hosts, [&](const std::string& host) {
+      return std::ranges::find(finding.hosts, host) != finding.hosts.end();
+    });
+    if (!is_about) continue;
+    history.push_back({.id = live.id,
+                       .job = live.job,
+                       .text = live.text,
+                       .confirmed_at_s = live.confirmed_at_s,
+                       .cleared_at_s = live.cleared_at_s});
+  }
+  return history;
+}
+
+}  // namespace
+
+std::string CulpritText(const model::Culprit& culprit, const topology::Fabric& fabric) {
+  return report::CulpritText(culprit, NamesIn(fabric));
+}
+
+std::optional<Json> FindingJson(const controller::JobWatch& watch, model::FindingId id,
+                                const topology::Fabric& fabric) {
+  const std::vector<controller::WatchedFinding> all = watch.Findings();
+  const auto found = std::ranges::find(all, id, [](const auto& watched) { return watched.finding.id; });
+  if (found == all.end()) return std::nullopt;
+  const report::CulpritNames names = NamesIn(fabric);
+  wire::FindingDetail detail = MakeDetail(found->job, found->finding, watch.ProofOf(id), names);
+  detail.history = HistoryOf(detail.finding, watch, names);
+  return codec::ToJson(detail);
 }
 
 Json FindingsJson(std::span<const controller::WatchedFinding> findings, const topology::Fabric& fabric) {

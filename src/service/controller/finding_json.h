@@ -3,6 +3,7 @@
 // Keys are never renamed; docs/internals/modules/service.md lists them.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 
@@ -14,6 +15,9 @@ namespace fairlead::service {
 
 // "rank 3 on h3", "NIC send side h3/nic0 on h3", with the names of the fabric.
 std::string CulpritText(const model::Culprit& culprit, const topology::Fabric& fabric);
+
+// The finding of that number with its proof and what was found about its hosts before; nothing: there is none.
+std::optional<Json> FindingJson(const controller::JobWatch& watch, model::FindingId id, const topology::Fabric& fabric);
 
 Json FindingsJson(std::span<const controller::WatchedFinding> findings, const topology::Fabric& fabric);
 

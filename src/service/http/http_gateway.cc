@@ -292,6 +292,12 @@ void HttpGateway::Impl::AddRoutes() {
   AddJson("/v1/jobs", source_.jobs);
   AddJson("/v1/links", source_.links);
   AddJson("/v1/findings", source_.findings);
+  server_.Get(R"(/v1/findings/(\d{1,9}))", [this](const Request& request, Response& response) {
+    if (!Allow(request, HttpRole::kReader, response)) return;
+    const std::optional<Json> finding = source_.finding(static_cast<uint32_t>(std::stoul(request.matches[1])));
+    if (finding.has_value()) return Answer(response, *finding);
+    AnswerError(response, 404, fmt::format("there is no finding {}", std::string(request.matches[1])));
+  });
   AddJson("/v1/events", source_.events);
   server_.Get("/v1/connections", [this](const Request& request, Response& response) {
     if (Allow(request, HttpRole::kReader, response)) ShowConnections(request, response);

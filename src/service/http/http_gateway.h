@@ -3,6 +3,7 @@
 //     GET  /healthz                       200 while all is kept and agents get in, 503 with the reason while not; needs
 //                                         no token
 //     GET  /metrics                       Prometheus' text format (docs/reference/metrics.md)
+//     GET  /v1/findings/NUMBER            one finding, with its proof
 //     GET  /v1/hosts, /v1/jobs, /v1/links, /v1/findings, /v1/events, /v1/connections?job=NAME&limit=N
 //     POST /v1/links/NAME {"health": 0.5, "both_directions": true}       operators only; audited
 //     GET  /                              the page
@@ -14,6 +15,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,7 @@ struct GatewaySource {
   std::function<Json()> links;
   std::function<Json(const std::string& job, size_t limit)> connections;
   std::function<Json()> findings;
+  std::function<std::optional<Json>(uint32_t number)> finding;  // nothing: there is none
   std::function<Json()> events;
   std::function<std::string()> metrics;
   // Args: health 0 .. 1; `who`: for the audit log. Errors: kNotFound; kUnavailable: the audit log can't be written, and

@@ -22,6 +22,7 @@ class HttpGatewayTest : public testing::Test {
   void Start(const HttpRoleOptions& role_options) {
     GatewaySource source;
     source.health = [this] { return health_; };
+    source.finding = [](uint32_t number) { return number == 7 ? std::optional(Json{{"finding", 7}}) : std::nullopt; };
     source.hosts = source.jobs = source.links = source.findings = source.events = [] {
       return Json{{"list", Json::array()}};
     };
@@ -78,6 +79,12 @@ TEST_F(HttpGatewayTest, GivesOutWhatItIsAskedFor) {
     EXPECT_EQ(Get(path), 200) << path;
     EXPECT_TRUE(Json::parse(body_).contains("list"));
   }
+  EXPECT_EQ(Get("/v1/findings/7"), 200);
+  EXPECT_EQ(Json::parse(body_), (Json{{"finding", 7}}));
+  EXPECT_EQ(Get("/v1/findings/8"), 404);
+  EXPECT_EQ(Json::parse(body_)["error"], "there is no finding 8");
+  EXPECT_EQ(Get("/v1/findings/-1"), 404);
+  EXPECT_EQ(Get("/v1/findings/99999999999999999999"), 404);
   EXPECT_EQ(Get("/v1/connections?job=gpt%2D3&limit=7"), 200);
   EXPECT_EQ(Json::parse(body_), (Json{{"job", "gpt-3"}, {"limit", 7}}));
   EXPECT_EQ(Get("/v1/connections?limit=x"), 400);

@@ -336,7 +336,8 @@ class World {
         controller_.Stop();
         return Later(fault, [this] { controller_.Continue(); });
       case FaultKind::kClock:
-        controller_.SetClockOffset(SimDuration(fault.amount));
+        // No clock shows a time before 1970.
+        controller_.SetClockOffset(std::max(SimDuration(fault.amount), SimTime() - queue_.now()));
         return Later(fault, [this] { controller_.SetClockOffset(SimDuration()); });
       case FaultKind::kDisk:
         agents_[host]->SetDiskFull(true);

@@ -1,4 +1,4 @@
-#include "cli/wait_picture.h"
+#include "diagnosis/c4d/waits_of_job.h"
 
 #include <fmt/format.h>
 
@@ -10,13 +10,10 @@
 #include "diagnosis/c4d/death_watch.h"
 #include "diagnosis/c4d/wording.h"
 
-namespace fairlead::cli {
+namespace fairlead::diagnosis::c4d {
 
 namespace {
 
-using diagnosis::c4d::ConnectionState;
-using diagnosis::c4d::JobPicture;
-using diagnosis::c4d::WaitGraph;
 using model::Culprit;
 using model::CulpritKind;
 using model::RankId;
@@ -29,40 +26,36 @@ bool IsConnection(const Culprit& culprit, RankId from, RankId to) {
 // Nodes are made when they are first named.
 class WaitPainter {
  public:
-  WaitPainter(const JobPicture& picture, const model::Finding& finding) : picture_(picture), finding_(finding) {
-    figure_.title = "Who waits for whom";
-    figure_.description =
-        "Arrows lead from ranks and operations that wait to those that they wait for; what a finding names is framed.";
-  }
+  WaitPainter(const JobPicture& picture, const model::Finding& finding) : picture_(picture), finding_(finding) {}
 
   uint32_t RankNode(RankId rank) {
-    const auto [node, is_new] = ranks_.try_emplace(rank, static_cast<uint32_t>(figure_.nodes.size()));
+    const auto [node, is_new] = ranks_.try_emplace(rank, static_cast<uint32_t>(waits_.nodes.size()));
     if (is_new) {
       const Culprits& culprits = finding_.culprits;
       const bool is_culprit =
           std::any_of(culprits.begin(), culprits.end(), [&](const Culprit& c) { return IsRank(c, rank); });
-      figure_.nodes.push_back({fmt::format("rank {}", rank.value()), false, rank.value(), is_culprit});
+      waits_.nodes.push_back({.ranks = {rank}, .label = "", .is_culprit = is_culprit});
     }
     return node->second;
   }
 
   uint32_t OperationNode(std::string label) {
-    figure_.nodes.push_back({std::move(label), true, 0, false});
-    return static_cast<uint32_t>(figure_.nodes.size() - 1);
+    waits_.nodes.push_back({.ranks = {}, .label = std::move(label), .num_operations = 1});
+    return static_cast<uint32_t>(waits_.nodes.size() - 1);
   }
 
   // A rank waits for data that is on its way.
   uint32_t LinkNode(RankId from, RankId to) {
     const uint32_t node = OperationNode(fmt::format("data from {} to {}", from.value(), to.value()));
     const Culprits& culprits = finding_.culprits;
-    figure_.nodes[node].is_culprit = std::any_of(culprits.begin(), culprits.end(), [&](const Culprit& culprit) {
+    waits_.nodes[node].is_culprit = std::any_of(culprits.begin(), culprits.end(), [&](const Culprit& culprit) {
       return IsConnection(culprit, from, to) || IsElementOf(culprit, from, to);
     });
     return node;
   }
 
-  void AddEdge(uint32_t from, uint32_t to) { figure_.edges.emplace_back(from, to); }
-  report::WaitGraphFigure Take() { return std::move(figure_); }
+  void AddEdge(uint32_t from, uint32_t to) { waits_.edges.emplace_back(from, to); }
+  model::WaitPicture Take() { return std::move(waits_); }
 
  private:
   using Culprits = std::vector<Culprit>;
@@ -84,7 +77,7 @@ class WaitPainter {
 
   const JobPicture& picture_;
   const model::Finding& finding_;
-  report::WaitGraphFigure figure_;
+  model::WaitPicture waits_;
   std::map<RankId, uint32_t> ranks_;
 };
 
@@ -93,8 +86,8 @@ void PaintOperations(const JobPicture& picture, const WaitGraph& graph, WaitPain
   std::vector<uint32_t> nodes(graph.operations.size());
   for (size_t i = 0; i < nodes.size(); ++i) {
     const auto& operation = graph.operations[i];
-    nodes[i] = painter->OperationNode(diagnosis::c4d::DescribeOperation(picture.layout(), operation.communicator,
-                                                                        operation.kind, operation.sequence));
+    nodes[i] = painter->OperationNode(
+        DescribeOperation(picture.layout(), operation.communicator, operation.kind, operation.sequence));
   }
   const auto node_of = [&](size_t node) {
     return node < num_ranks ? painter->RankNode(RankId(node)) : nodes.at(node - num_ranks);
@@ -122,8 +115,7 @@ void PaintConnection(const JobPicture& picture, RankId rank, const ConnectionSta
 
 }  // namespace
 
-report::WaitGraphFigure PictureWaits(const JobPicture& picture, const model::Finding& finding,
-                                     const diagnosis::c4d::WaitGraphQuery& query) {
+model::WaitPicture PictureWaits(const JobPicture& picture, const model::Finding& finding, const WaitGraphQuery& query) {
   WaitPainter painter(picture, finding);
   if (finding.syndrome == model::Syndrome::kCommHang) {
     for (size_t rank = 0; rank < picture.ranks().size(); ++rank) {
@@ -139,4 +131,4 @@ report::WaitGraphFigure PictureWaits(const JobPicture& picture, const model::Fin
   return painter.Take();
 }
 
-}  // namespace fairlead::cli
+}  // namespace fairlead::diagnosis::c4d

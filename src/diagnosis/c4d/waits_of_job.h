@@ -4,13 +4,13 @@
 #include "diagnosis/c4d/job_picture.h"
 #include "diagnosis/c4d/wait_graph.h"
 #include "model/finding.h"
-#include "report/wait_graph_figure.h"
+#include "model/wait_picture.h"
 
-namespace fairlead::cli {
+namespace fairlead::diagnosis::c4d {
 
 // Ranks wait inside of operations, and operations for ranks that have not begun them; where data has stopped, ranks
 // wait for each other and for connections. Culprits of the finding are marked.
-report::WaitGraphFigure PictureWaits(const diagnosis::c4d::JobPicture& picture, const model::Finding& finding,
-                                     const diagnosis::c4d::WaitGraphQuery& query);
+// Cost: that of BuildWaitGraph, times a logarithm.
+model::WaitPicture PictureWaits(const JobPicture& picture, const model::Finding& finding, const WaitGraphQuery& query);
 
-}  // namespace fairlead::cli
+}  // namespace fairlead::diagnosis::c4d
