@@ -22,13 +22,14 @@ HostAgent::HostAgent(const HostAgentOptions& options, const AgentState& kept, Si
     : options_(options),
       random_(options.random_seed),
       outbox_(now),
+      addresses_(options.nics, options.stranger_memory),
       orders_(&outbox_),
       resting_(options.port_rest, options.num_connections_max),
       levels_(kept.levels),
       arrivals_({.nics = options.nics, .linger = options.arrival_linger, .num_max = options.num_connections_max},
                 &outbox_, &orders_),
       accepted_(options.num_connections_max, &levels_, &outbox_),
-      probes_(options.probes, now),
+      probes_(options.probes, &addresses_, &outbox_),
       meter_(options.meter) {
   for (const KeptConnection& connection : kept.connections) {
     const uint64_t number = connection.wanted.connection;
@@ -51,7 +52,7 @@ std::vector<HostAction> HostAgent::Handle(SimTime now, std::span<const HostEvent
     std::visit([this](const auto& one) { Take(one); }, event);
   }
   TakeTime();
-  SendProbes();
+  probes_.SendDue();
   return outbox_.TakeActions();
 }
 
@@ -101,24 +102,16 @@ AgentState HostAgent::State() const {
   return state;
 }
 
-bool HostAgent::IsNic(const IpAddress& address) const {
-  return std::find(options_.nics.begin(), options_.nics.end(), address) != options_.nics.end();
-}
-
-bool HostAgent::IsStranger(const IpAddress& address) const {
-  const auto found = strangers_.find(address);
-  return found != strangers_.end() && now() < found->second;
-}
-
 void HostAgent::AnswerLeave(QuestionId question) { Act(AnswerProcess{.question = question}); }
 
 void HostAgent::Take(const PathRequested& event) {
   const bool is_known = questions_.contains(event.question);
-  const bool is_ours = model::IsJobKey(event.job) && IsNic(event.source) && !event.destination.is_unset() &&
-                       !IsNic(event.destination) && event.destination_port != 0;
+  const bool is_ours = model::IsJobKey(event.job) && addresses_.AreTraining(event.source, event.destination) &&
+                       !event.destination.is_unset() && event.destination_port != 0;
   if (is_known) return;  // the shell's numbers differ; a second answer would be worse than none
   if (is_ours && event.kind == QuestionKind::kAccept) return TakeAccepted(event);
-  if (!is_ours || IsStranger(event.destination) || connections_.size() >= options_.num_connections_max) {
+  if (!is_ours || addresses_.IsStranger(event.destination, now()) ||
+      connections_.size() >= options_.num_connections_max) {
     return AnswerLeave(event.question);
   }
   Begin(event);

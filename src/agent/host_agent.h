@@ -47,10 +47,11 @@
 #include "agent/host_agent_messages.h"
 #include "agent/job_levels.h"
 #include "agent/job_meter.h"
-#include "agent/probe_schedule.h"
+#include "agent/probe_dispatcher.h"
 #include "agent/process_reporter.h"
 #include "agent/resting_ports.h"
 #include "agent/rewrite_orders.h"
+#include "agent/training_addresses.h"
 #include "base/random.h"
 #include "base/sim_time.h"
 
@@ -130,7 +131,7 @@ class HostAgent {
   void Take(const StreamOpened& event);
   void Take(const StreamBroken& event);
   void Take(const MessageFromController& event);
-  void Take(const ProbesDone& event);
+  void Take(const ProbesDone& event) { probes_.Take(event); }
   void Take(const RewriteDone& event);
   void Take(const SocketsSeen& event);
   void Take(const BytesSeen& event);
@@ -145,7 +146,7 @@ class HostAgent {
   void Hear(const controller::Refused& message);
   void Hear(const controller::PathsAnswered& message);
   void Hear(const controller::PathsChanged& message);
-  void Hear(const controller::ProbesWanted& message);
+  void Hear(const controller::ProbesWanted& message) { probes_.Take(message); }
   void Hear(const controller::PrepareArrival& message) { arrivals_.Prepare(message, seen_); }
   void Hear(const controller::ForgetArrival& message) { arrivals_.Forget(message, seen_); }
   void Hear(const controller::AnnouncementWanted& message);
@@ -162,11 +163,8 @@ class HostAgent {
   // Before its first plan the controller does not know a connection, and accepts no message about it.
   void TakePlan(Connection* connection, const traffic::QueuePairAnswer& plan);
   uint32_t NumLeases() const;
-  void SendProbes();
 
   // Processes (host_agent.cc).
-  bool IsNic(const IpAddress& address) const;
-  bool IsStranger(const IpAddress& address) const;
   void AnswerLeave(QuestionId question);
   void TakeAccepted(const PathRequested& event);
   void Begin(const PathRequested& event);
@@ -215,6 +213,7 @@ class HostAgent {
   HostAgentOptions options_;
   Random random_;
   AgentOutbox outbox_;
+  TrainingAddresses addresses_;
   RewriteOrders orders_;
   // Connections that were opened here.
   std::map<uint64_t, Connection> connections_;
@@ -224,7 +223,6 @@ class HostAgent {
   std::map<std::pair<int32_t, uint64_t>, uint64_t> by_socket_;  // process and inode -> connection
   std::map<uint64_t, uint64_t> departure_tickets_;              // connection
   RestingPorts resting_;
-  std::map<IpAddress, SimTime> strangers_;  // until when
   // The other sockets of this host.
   JobLevels levels_;
   ArrivalTable arrivals_;
@@ -239,8 +237,7 @@ class HostAgent {
   std::set<std::string> ended_away_;                         // jobs that ended while the controller was away
   std::deque<std::pair<uint64_t, uint64_t>> unsent_opened_;  // revision that has it, and connection
   // What is measured.
-  ProbeSchedule probes_;
-  std::map<uint64_t, std::vector<controller::PortScanSeen>> rounds_;  // under way
+  ProbeDispatcher probes_;
   JobMeter meter_;
   ProcessReporter reporter_;
 };

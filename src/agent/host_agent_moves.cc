@@ -223,7 +223,7 @@ std::vector<SocketPair> HostAgent::OpenSockets() const {
 }
 
 bool HostAgent::MaySteer(const SocketPair& ends) const {
-  return IsNic(ends.local) && !IsNic(ends.remote) && !IsStranger(ends.remote) &&
+  return addresses_.AreTraining(ends.local, ends.remote) && !addresses_.IsStranger(ends.remote, now()) &&
          connections_.size() < options_.num_connections_max;
 }
 

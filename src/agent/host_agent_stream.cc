@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "agent/host_agent.h"
-#include "controller/probed_routes.h"
 
 namespace fairlead::agent {
 
@@ -12,7 +11,6 @@ namespace {
 using traffic::QueuePairAnswer;
 
 constexpr SimDuration kShortestHeartbeat(100'000'000);
-constexpr size_t kNumStrangersMax = 65'536;
 constexpr size_t kNumLevelsMax = 65'536;
 constexpr uint32_t kNumLevels = 8;
 
@@ -31,7 +29,6 @@ void HostAgent::Take(const StreamBroken&) {
   outbox_.SetWelcome(false);
   is_open_ = is_silent_ = false;
   probes_.Forget();
-  rounds_.clear();
   deadlines_.clear();
   for (auto& [number, connection] : connections_) {
     connection.is_asked = false;
@@ -152,10 +149,7 @@ void HostAgent::HearAnswer(const controller::PathsAnswered& message, const traff
   if (answer.queue_pairs.empty() && !connection.kept.is_answered) {
     // No connection of training, the controller says: as if it had never been asked for.
     const IpAddress destination = connection.kept.wanted.destination;
-    std::erase_if(strangers_, [&](const auto& stranger) {
-      return stranger.second <= now() || strangers_.size() >= kNumStrangersMax;
-    });
-    strangers_[destination] = now() + options_.stranger_memory;
+    addresses_.AddStranger(destination, now());
     if (connection.question != 0) Note(destination.ToString() + " is left alone: " + answer.reason);
     return Close(answer.connection);
   }
@@ -188,42 +182,9 @@ void HostAgent::Hear(const controller::LevelSet& message) {
   SetLevel(message.job, message.level);
 }
 
-void HostAgent::Hear(const controller::ProbesWanted& message) {
-  controller::ProbesWanted ours{.round = message.round, .scans = {}};
-  for (const controller::PortScanWanted& scan : message.scans) {
-    if (scan.protocol == 6 && IsNic(scan.source) && !scan.destination.is_unset()) ours.scans.push_back(scan);
-  }
-  const bool is_nothing =
-      std::all_of(ours.scans.begin(), ours.scans.end(), [](const auto& scan) { return scan.source_ports.empty(); });
-  if (is_nothing) return Send(controller::ProbesFinished{.round = message.round, .scans = {}});
-  if (probes_.Take(ours) > 0) Note("more probes are wanted than this host can send: the oldest are left out");
-}
-
-void HostAgent::SendProbes() {
-  for (const auto urgency : {ProbeSchedule::kScan, ProbeSchedule::kWatch}) {
-    if (const auto order = probes_.Next(now(), urgency)) {
-      Act(ProbePorts{.order = order->number, .is_urgent = urgency == ProbeSchedule::kScan, .scan = order->scan});
-    }
-  }
-}
-
 void HostAgent::Take(const SegmentsSeen& event) {
   for (controller::ProcessesSeen& seen : reporter_.Report(event, is_welcome())) Send(std::move(seen));
   for (std::string& note : reporter_.TakeNotes()) Note(std::move(note));
-}
-
-void HostAgent::Take(const ProbesDone& event) {
-  const auto order = probes_.Finish(event.order);
-  if (!order.has_value()) return;
-  if (order->round == 0) return Send(controller::ProbesFinished{.round = 0, .scans = event.scans});
-  std::vector<controller::PortScanSeen>& scans = rounds_[order->round];
-  for (const controller::PortScanSeen& part : event.scans) {
-    // Pieces of one scan follow one another.
-    if (scans.empty() || !controller::AddPart(part, &scans.back())) scans.push_back(part);
-  }
-  if (!order->ends_round) return;
-  Send(controller::ProbesFinished{.round = order->round, .scans = std::move(scans)});
-  rounds_.erase(order->round);
 }
 
 }  // namespace fairlead::agent
