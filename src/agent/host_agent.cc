@@ -29,6 +29,7 @@ HostAgent::HostAgent(const HostAgentOptions& options, const AgentState& kept, Si
       arrivals_({.nics = options.nics, .linger = options.arrival_linger, .num_max = options.num_connections_max},
                 &outbox_, &orders_),
       accepted_(options.num_connections_max, &levels_, &outbox_),
+      stream_({.host = options.host, .agent_version = options.version, .nics = options.nics}, &outbox_),
       probes_(options.probes, &addresses_, &outbox_),
       meter_(options.meter) {
   for (const KeptConnection& connection : kept.connections) {
@@ -63,9 +64,8 @@ void HostAgent::TakeTime() {
     const auto found = connections_.find(number);
     if (found != connections_.end() && found->second.stage == Stage::kAsked) AnswerLate(&found->second);
   }
-  if (is_welcome() && heartbeat_due_ <= now()) {
-    Send(controller::Heartbeat{.num_leases = NumLeases()});
-    heartbeat_due_ = now() + heartbeat_period_;
+  if (stream_.IsHeartbeatDue()) {
+    stream_.SendHeartbeat(NumLeases());
     AskAgain();
   }
   arrivals_.DropOldPorts();
@@ -77,9 +77,7 @@ void HostAgent::TakeTime() {
 SimTime HostAgent::NextDue() const {
   SimTime due = std::min(probes_.NextDue(), meter_.NextDue());
   if (!deadlines_.empty()) due = std::min(due, deadlines_.begin()->first);
-  if (is_welcome()) due = std::min(due, heartbeat_due_);
-  due = std::min({due, arrivals_.NextDue(), orders_.NextDue()});
-  return due;
+  return std::min({due, stream_.NextDue(), arrivals_.NextDue(), orders_.NextDue()});
 }
 
 // Jobs of which the controller knows something here.
@@ -151,7 +149,7 @@ void HostAgent::Begin(const PathRequested& event) {
   Connection& held = Hold(std::move(connection));
   const uint64_t number = held.kept.wanted.connection;
   questions_[event.question] = number;
-  if (!is_welcome() || is_silent_) return Answer(&held, 0);
+  if (!stream_.is_listening()) return Answer(&held, 0);
   const bool is_queue_pair = event.kind == QuestionKind::kQueuePair;
   deadlines_.insert({now() + (is_queue_pair ? options_.queue_pair_deadline : options_.answer_deadline), number});
 }
@@ -173,10 +171,7 @@ HostAgent::Connection& HostAgent::Hold(Connection connection) {
 void HostAgent::AnswerLate(Connection* connection) {
   // During the search for a port the controller has already answered; a connection that it has not mentioned is
   // unanswered.
-  if (is_welcome() && !is_silent_ && !connection->kept.is_answered) {
-    is_silent_ = true;
-    Note("the controller does not answer in time: processes do not wait for it until it does");
-  }
+  if (!connection->kept.is_answered) stream_.MissDeadline();
   Answer(connection, 0);
 }
 

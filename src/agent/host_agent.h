@@ -44,6 +44,7 @@
 #include "agent/agent_outbox.h"
 #include "agent/agent_state.h"
 #include "agent/arrival_table.h"
+#include "agent/controller_stream.h"
 #include "agent/host_agent_messages.h"
 #include "agent/job_levels.h"
 #include "agent/job_meter.h"
@@ -128,7 +129,7 @@ class HostAgent {
   void Take(const PathRequested& event);
   void Take(const PathRequestOutcome& event);
   void Take(const ProcessLeft& event);
-  void Take(const StreamOpened& event);
+  void Take(const StreamOpened&) { stream_.Open(); }
   void Take(const StreamBroken& event);
   void Take(const MessageFromController& event);
   void Take(const ProbesDone& event) { probes_.Take(event); }
@@ -143,7 +144,7 @@ class HostAgent {
 
   // Messages of the controller (host_agent_stream.cc).
   void Hear(const controller::Welcome& message);
-  void Hear(const controller::Refused& message);
+  void Hear(const controller::Refused& message) { stream_.Hear(message); }
   void Hear(const controller::PathsAnswered& message);
   void Hear(const controller::PathsChanged& message);
   void Hear(const controller::ProbesWanted& message) { probes_.Take(message); }
@@ -229,10 +230,7 @@ class HostAgent {
   AcceptedSockets accepted_;
   std::map<SocketPair, uint64_t> seen_;  // inode of each socket, those that are over too: their arrivals go on
   // The stream to the controller.
-  bool is_open_ = false;
-  bool is_silent_ = false;  // the controller has missed the deadline of a question, and sent nothing since
-  SimDuration heartbeat_period_ = SimDuration(5'000'000'000);
-  SimTime heartbeat_due_ = SimTime::Never();
+  ControllerStream stream_;
   uint64_t num_requests_ = 0;
   std::set<std::string> ended_away_;                         // jobs that ended while the controller was away
   std::deque<std::pair<uint64_t, uint64_t>> unsent_opened_;  // revision that has it, and connection

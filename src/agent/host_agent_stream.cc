@@ -10,24 +10,14 @@ namespace {
 
 using traffic::QueuePairAnswer;
 
-constexpr SimDuration kShortestHeartbeat(100'000'000);
 constexpr size_t kNumLevelsMax = 65'536;
 constexpr uint32_t kNumLevels = 8;
 
 }  // namespace
 
-void HostAgent::Take(const StreamOpened&) {
-  is_open_ = true;
-  outbox_.SetWelcome(false);
-  Act(SendToController{
-      controller::HostHello{.host = options_.host, .agent_version = options_.version, .nics = options_.nics}});
-}
-
 void HostAgent::Take(const StreamBroken&) {
   arrivals_.ForgetAnswers();
-  if (is_welcome()) Note("the controller is away: levels and connections stay as they are");
-  outbox_.SetWelcome(false);
-  is_open_ = is_silent_ = false;
+  stream_.Break();
   probes_.Forget();
   deadlines_.clear();
   for (auto& [number, connection] : connections_) {
@@ -37,24 +27,14 @@ void HostAgent::Take(const StreamBroken&) {
 }
 
 void HostAgent::Take(const MessageFromController& event) {
-  if (!is_open_) return;  // of a stream that has ended
-  is_silent_ = false;
+  if (!stream_.HearMessage()) return;
   std::visit([this](const auto& message) { Hear(message); }, event.message);
 }
 
 void HostAgent::Hear(const controller::Welcome& message) {
-  if (is_welcome()) return;
-  outbox_.SetWelcome(true);
-  heartbeat_period_ = std::max(kShortestHeartbeat, message.heartbeat_period);
-  heartbeat_due_ = now() + heartbeat_period_;
-  Note("connected to the controller (" + message.controller_version + ")");
+  if (!stream_.Hear(message)) return;
   for (const std::string& job : ended_away_) Send(controller::ConnectionsClosed{.job = job, .connections = {}});
   ended_away_.clear();
-}
-
-void HostAgent::Hear(const controller::Refused& message) {
-  Note("the controller refuses this agent: " + message.reason);
-  outbox_.SetWelcome(false);  // it ends the stream, too
 }
 
 void HostAgent::Hear(const controller::AnnouncementWanted&) {

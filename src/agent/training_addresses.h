@@ -1,7 +1,7 @@
 // Which connections are about training: those from a training NIC of this host to one of another host.
 //
 // Problem     processes of a job also connect to file systems, loggers and each other on this host. Only the controller
-//             knows the NICs of other hosts, and asking it about such connections each time would make each of them wait.
+//             knows the NICs of other hosts, and asking it about such connections each time would make them wait.
 // Method      NICs of this host are known. Other addresses are taken for NICs until the controller says that it knows
 //             none of them: then they are strangers for a while, and nothing is asked about them.
 // Guarantees  a stranger is one no longer than it is remembered, so that a NIC that joins the fabric is found. No more
