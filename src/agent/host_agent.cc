@@ -28,7 +28,8 @@ HostAgent::HostAgent(const HostAgentOptions& options, const AgentState& kept, Si
       connections_(options.num_connections_max, options.random_seed, &outbox_),
       questions_(options.answer_deadline, options.queue_pair_deadline, &outbox_),
       stream_({.host = options.host, .agent_version = options.version, .nics = options.nics}, &outbox_),
-      resting_(options.port_rest, options.num_connections_max),
+      departures_({.port_rest = options.port_rest, .num_rests_max = options.num_connections_max}, &connections_,
+                  &orders_, &outbox_),
       classes_(kept.levels, &connections_, &outbox_),
       arrivals_({.nics = options.nics, .linger = options.arrival_linger, .num_max = options.num_connections_max},
                 &outbox_, &orders_),
@@ -40,7 +41,7 @@ HostAgent::HostAgent(const HostAgentOptions& options, const AgentState& kept, Si
   for (const auto& [rule, port] : installed) {
     if (rule.direction == RewriteRule::Direction::kArrival) orders_.Inherit(rule, port);
   }
-  RestoreRewriting(kept.rests, installed);
+  departures_.Restore(kept.rests, installed);
   arrivals_.Restore(kept.aliases);
 }
 
@@ -67,7 +68,7 @@ void HostAgent::TakeTime() {
     AskAgain();
   }
   arrivals_.DropOldPorts();
-  EndRests();
+  departures_.EndRests();
   orders_.Repeat();
   for (controller::JobMeasured& measured : meter_.Report(now())) outbox_.Send(std::move(measured));
 }
@@ -81,7 +82,7 @@ AgentState HostAgent::State() const {
   return {.connections = connections_.State(),
           .aliases = arrivals_.State(),
           .accepted = accepted_.State(),
-          .rests = resting_.State(),
+          .rests = departures_.State(),
           .levels = classes_.levels()};
 }
 
@@ -130,7 +131,7 @@ void HostAgent::Answer(const Connection& connection, uint16_t port) {
 void HostAgent::AnswerByPlan(const Connection& connection) {
   const QueuePairAnswer& plan = connection.kept.answer;
   if (!questions_.IsWaiting(connection.number()) || plan.kind == QueuePairAnswer::Kind::kScan) return;
-  const bool has_port = plan.kind == QueuePairAnswer::Kind::kUse && !IsPortTaken(connection, plan.port);
+  const bool has_port = plan.kind == QueuePairAnswer::Kind::kUse && !departures_.IsPortTaken(connection, plan.port);
   Answer(connection, has_port ? plan.port : 0);
 }
 
@@ -209,8 +210,8 @@ void HostAgent::HearChange(const controller::QueuePairChanged& change) {
   const uint16_t port = change.answer.port;
   const bool has_port = change.answer.kind == QueuePairAnswer::Kind::kUse && port != 0;
   if (!has_port || !change.is_prepared) return;
-  if (connection->stage == Stage::kOpen) return Move(*connection, port);
-  if (connection->is_tcp()) RefuseMove(*connection, port, "its socket is not known yet");
+  if (connection->stage == Stage::kOpen) return departures_.Move(*connection, port);
+  if (connection->is_tcp()) departures_.Refuse(*connection, port, "its socket is not known yet");
 }
 
 void HostAgent::TakePlan(const Connection& connection, const QueuePairAnswer& plan) {
@@ -226,7 +227,7 @@ void HostAgent::SetLevel(const std::string& job, uint32_t level) {
 // ---- What the kernel shows ----
 
 void HostAgent::Take(const RewriteDone& event) {
-  if (!arrivals_.Finish(event) && !FinishMove(event)) orders_.Finish(event);
+  if (!arrivals_.Finish(event) && !departures_.Finish(event)) orders_.Finish(event);
 }
 
 void HostAgent::Take(const SocketsSeen& event) {
@@ -331,7 +332,7 @@ void HostAgent::CloseAll(const std::vector<uint64_t>& numbers) {
     if (connection == nullptr) continue;
     const std::string job = connection->kept.job;
     questions_.Close(number);
-    EndMove(*connection);
+    departures_.Close(*connection);
     classes_.Forget(number);
     asked_.erase(number);
     connections_.Remove(number);

@@ -6,14 +6,16 @@
 //                          |                                                    too late: class only, moved later
 //                          +-> no answer in time, no controller, no path: class only
 //
-// What it consists of, each with a state of its own:
+// What it consists of, each with a state of its own; none knows the whole:
 //
-//     connection_table     what was opened here          controller_stream  whether the controller listens
-//     process_questions    who waits for which answer    arrival_table      ports before our sockets
-//     socket_classes       levels, classes of sockets    accepted_sockets   the other sockets of training
-//     training_addresses   what is none of our business  rewrite_orders     what the kernel is to rewrite
-//     probe_dispatcher     probes that are wanted        job_meter          what jobs send and compute
-//     process_reporter     what processes are doing      agent_outbox       all that is decided, in order
+//     connection_table     what was opened here           controller_stream    whether the controller listens
+//     process_questions    who waits for which answer
+//     departure_moves      ports after sockets here       arrival_table        ports before sockets here
+//     socket_classes       levels, classes of sockets     accepted_sockets     the other sockets of training
+//     training_addresses   what concerns training         socket_look          what the kernel lists
+//     rewrite_orders       what the kernel is to rewrite  probe_dispatcher     probes that are wanted
+//     job_meter            what jobs send and compute     process_reporter     what processes are doing
+//     agent_outbox         all that is decided, in order
 //
 // Problem     a process waits for milliseconds at most, whatever the controller does; the controller may forget, repeat
 //             and contradict itself; and nothing may break an established connection.
@@ -56,12 +58,12 @@
 #include "agent/arrival_table.h"
 #include "agent/connection_table.h"
 #include "agent/controller_stream.h"
+#include "agent/departure_moves.h"
 #include "agent/host_agent_messages.h"
 #include "agent/job_meter.h"
 #include "agent/probe_dispatcher.h"
 #include "agent/process_questions.h"
 #include "agent/process_reporter.h"
-#include "agent/resting_ports.h"
 #include "agent/rewrite_orders.h"
 #include "agent/socket_classes.h"
 #include "agent/socket_look.h"
@@ -188,23 +190,6 @@ class HostAgent {
   void ReportClosed(const std::string& job, std::vector<uint64_t> connections);
   void ReportEnded();
 
-  // Moves of departures (host_agent_moves.cc).
-  void RestoreRewriting(const std::vector<KeptRest>& rests, const std::map<RewriteRule, uint16_t>& installed);
-  // Another connection's packets to the same place carry this port, or did a short time ago.
-  bool IsPortTaken(const Connection& connection, uint16_t port) const;
-  // No other connection to the same place gets this port for a while.
-  void RestPort(const Connection& connection, uint16_t port);
-  void Move(const Connection& connection, uint16_t port);
-  void RefuseMove(const Connection& connection, uint16_t port, const std::string& why);
-  bool FinishMove(const RewriteDone& done);
-  void EndMove(const Connection& connection);
-  void EndRests();
-
-  struct UnderWay {
-    uint64_t ticket = 0;
-    uint16_t port = 0;
-  };
-
   // In the order in which they need one another.
   HostAgentOptions options_;
   AgentOutbox outbox_;
@@ -218,10 +203,7 @@ class HostAgent {
   std::unordered_set<uint64_t> asked_;                // connections, on this stream
   std::set<std::string> ended_away_;                  // jobs that ended while the controller was away
   std::deque<std::pair<uint64_t, uint64_t>> unsent_;  // open ones: revision that has it, and connection
-  // Moves of departures.
-  std::map<uint64_t, UnderWay> moves_;      // by connection
-  std::map<uint64_t, uint64_t> by_ticket_;  // connection
-  RestingPorts resting_;
+  DepartureMoves departures_;
   SocketClasses classes_;
   ArrivalTable arrivals_;
   AcceptedSockets accepted_;

@@ -1,7 +1,6 @@
-// Moves of established connections: rewriting of their source port.
-#include <utility>
+#include "agent/departure_moves.h"
 
-#include "agent/host_agent.h"
+#include <utility>
 
 namespace fairlead::agent {
 
@@ -25,7 +24,7 @@ bool GoToTheSamePlace(const controller::WantedConnection& a, const controller::W
 // The kernel may have kept the rules of the agent before us, or not. Those that it has are in force, whatever the state
 // says, and no others: after a boot the ports may be those of a later connection. A departure of an unknown connection
 // is removed, which is always safe: its packets then have the socket's port.
-void HostAgent::RestoreRewriting(const std::vector<KeptRest>& rests, const std::map<RewriteRule, uint16_t>& installed) {
+void DepartureMoves::Restore(const std::vector<KeptRest>& rests, const std::map<RewriteRule, uint16_t>& installed) {
   resting_.Restore(rests, outbox_.now());
   std::map<RewriteRule, uint64_t> by_departure;
   for (const auto& [number, connection] : connections_.connections()) {
@@ -47,7 +46,7 @@ void HostAgent::RestoreRewriting(const std::vector<KeptRest>& rests, const std::
   }
 }
 
-bool HostAgent::IsPortTaken(const Connection& connection, uint16_t port) const {
+bool DepartureMoves::IsPortTaken(const Connection& connection, uint16_t port) const {
   const controller::WantedConnection& wanted = connection.kept.wanted;
   for (const auto& [number, other] : connections_.connections()) {
     if (&other == &connection || !GoToTheSamePlace(other.kept.wanted, wanted)) continue;
@@ -59,22 +58,22 @@ bool HostAgent::IsPortTaken(const Connection& connection, uint16_t port) const {
          resting_.IsTaken({wanted.source, wanted.destination, port, wanted.destination_port}, wanted.connection);
 }
 
-void HostAgent::RestPort(const Connection& connection, uint16_t port) {
+void DepartureMoves::RestPort(const Connection& connection, uint16_t port) {
   const controller::WantedConnection& wanted = connection.kept.wanted;
   if (port == 0 || port == connection.kept.socket_port || !connection.is_tcp()) return;
   const SocketPair ends = {wanted.source, wanted.destination, port, wanted.destination_port};
   if (resting_.Add(ends, wanted.connection, outbox_.now())) outbox_.Change();
 }
 
-void HostAgent::Move(const Connection& connection, uint16_t port) {
+void DepartureMoves::Move(const Connection& connection, uint16_t port) {
   const KeptConnection& kept = connection.kept;
   const auto before = moves_.find(connection.number());
   if (port == (before != moves_.end() ? before->second.port : kept.wire_port)) return;
   if (!connection.is_tcp()) {
-    return RefuseMove(connection, port, "a queue pair of RoCE can't be moved from outside of its process");
+    return Refuse(connection, port, "a queue pair of RoCE can't be moved from outside of its process");
   }
   if (IsPortTaken(connection, port)) {
-    return RefuseMove(connection, port, "another connection to the same place has the port");
+    return Refuse(connection, port, "another connection to the same place has the port");
   }
   if (before != moves_.end()) by_ticket_.erase(before->second.ticket);
   const RewriteRule departure = DepartureOf(kept);
@@ -83,7 +82,7 @@ void HostAgent::Move(const Connection& connection, uint16_t port) {
   by_ticket_[ticket] = connection.number();
 }
 
-void HostAgent::RefuseMove(const Connection& connection, uint16_t port, const std::string& why) {
+void DepartureMoves::Refuse(const Connection& connection, uint16_t port, const std::string& why) {
   const KeptConnection& kept = connection.kept;
   RestPort(connection, port);  // its destination is prepared for it
   outbox_.Note("a connection of job " + kept.job + " stays on port " + std::to_string(kept.wire_port) + ": " + why);
@@ -95,14 +94,14 @@ void HostAgent::RefuseMove(const Connection& connection, uint16_t port, const st
                                        .reason = why});
 }
 
-bool HostAgent::FinishMove(const RewriteDone& done) {
+bool DepartureMoves::Finish(const RewriteDone& done) {
   const auto order = by_ticket_.extract(done.ticket);
   if (order.empty()) return false;
   const uint64_t number = order.mapped();
   const uint16_t port = moves_.extract(number).mapped().port;
   const Connection& connection = connections_.at(number);
   if (!done.error.empty()) {
-    RefuseMove(connection, port, done.error);
+    Refuse(connection, port, done.error);
   } else {
     RestPort(connection, connection.kept.wire_port);
     connections_.SetWirePort(number, port);
@@ -110,7 +109,7 @@ bool HostAgent::FinishMove(const RewriteDone& done) {
   return true;
 }
 
-void HostAgent::EndMove(const Connection& connection) {
+void DepartureMoves::Close(const Connection& connection) {
   const KeptConnection& kept = connection.kept;
   const auto move = moves_.extract(connection.number());
   if (kept.wire_port == kept.socket_port && move.empty()) return;
@@ -121,7 +120,7 @@ void HostAgent::EndMove(const Connection& connection) {
   by_ticket_.erase(move.mapped().ticket);
 }
 
-void HostAgent::EndRests() {
+void DepartureMoves::EndRests() {
   if (resting_.EndAt(outbox_.now())) outbox_.Change();
 }
 
