@@ -21,13 +21,13 @@ constexpr SimDuration kUnclearFor(1'000'000'000);
 
 HostAgent::HostAgent(const HostAgentOptions& options, const AgentState& kept, SimTime now,
                      const std::map<RewriteRule, uint16_t>& installed)
-    : options_(options),
-      outbox_(now),
+    : outbox_(now),
       orders_(&outbox_),
       addresses_(options.nics, options.stranger_memory),
       connections_(options.num_connections_max, options.random_seed, &outbox_),
       questions_(options.answer_deadline, options.queue_pair_deadline, &outbox_),
       stream_({.host = options.host, .agent_version = options.version, .nics = options.nics}, &outbox_),
+      connection_reporter_(options.keeps_state, &connections_, &outbox_),
       departures_({.port_rest = options.port_rest, .num_rests_max = options.num_connections_max}, &connections_,
                   &orders_, &outbox_),
       classes_(kept.levels, &connections_, &outbox_),
@@ -65,7 +65,7 @@ void HostAgent::TakeTime() {
   }
   if (stream_.IsHeartbeatDue()) {
     stream_.SendHeartbeat(connections_.NumAnsweredJobs());
-    AskAgain();
+    connection_reporter_.AskAgain();
   }
   arrivals_.DropOldPorts();
   departures_.EndRests();
@@ -164,7 +164,7 @@ void HostAgent::Take(const StreamBroken&) {
   arrivals_.ForgetAnswers();
   stream_.Break();
   probes_.Forget();
-  asked_.clear();
+  connection_reporter_.ForgetStream();
   for (const uint64_t number : questions_.EndDeadlines()) Answer(connections_.at(number), 0);
 }
 
@@ -174,7 +174,7 @@ void HostAgent::Take(const MessageFromController& event) {
 }
 
 void HostAgent::Hear(const controller::Welcome& message) {
-  if (stream_.Hear(message)) ReportEnded();
+  if (stream_.Hear(message)) connection_reporter_.ReportEnded();
 }
 
 void HostAgent::Hear(const controller::PathsAnswered& message) {
@@ -204,7 +204,7 @@ void HostAgent::Hear(const controller::PathsChanged& message) {
 
 void HostAgent::HearChange(const controller::QueuePairChanged& change) {
   const Connection* connection = connections_.Find(change.connection);
-  if (connection == nullptr) return ReportClosed(change.job, {change.connection});
+  if (connection == nullptr) return connection_reporter_.ReportClosed(change.job, {change.connection});
   if (connection->kept.job != change.job || change.queue_pair != 0) return;
   TakePlan(*connection, change.answer);
   const uint16_t port = change.answer.port;
@@ -216,7 +216,7 @@ void HostAgent::HearChange(const controller::QueuePairChanged& change) {
 
 void HostAgent::TakePlan(const Connection& connection, const QueuePairAnswer& plan) {
   const bool is_first = connections_.SetPlan(connection.number(), plan);
-  if (is_first) ReportOpened(connection);
+  if (is_first) connection_reporter_.ReportOpened(connection);
   AnswerByPlan(connection);
 }
 
@@ -315,13 +315,13 @@ void HostAgent::Take(const SegmentsSeen& event) {
 
 const HostAgent::Connection& HostAgent::Hold(KeptConnection kept) {
   const Connection& connection = connections_.Add(std::move(kept));
-  Ask(connection);
+  connection_reporter_.Ask(connection);
   return connection;
 }
 
 void HostAgent::Open(const Connection& connection, uint16_t socket_port) {
   connections_.Open(connection.number(), socket_port);
-  ReportOpened(connection);
+  connection_reporter_.ReportOpened(connection);
   classes_.Classify(connection);  // the level may have changed while it was being opened
 }
 
@@ -334,20 +334,17 @@ void HostAgent::CloseAll(const std::vector<uint64_t>& numbers) {
     questions_.Close(number);
     departures_.Close(*connection);
     classes_.Forget(number);
-    asked_.erase(number);
+    connection_reporter_.Forget(number);
     connections_.Remove(number);
     if (!connections_.jobs().contains(job)) EndJob(job);
     closed[job].push_back(number);
   }
-  for (auto& [job, gone] : closed) ReportClosed(job, std::move(gone));
+  for (auto& [job, gone] : closed) connection_reporter_.ReportClosed(job, std::move(gone));
 }
 
 void HostAgent::EndJob(const std::string& job) {
   meter_.AddBytes(now(), job, {});
-  if (!is_welcome()) {
-    ended_away_.insert(job);
-    return;
-  }
+  if (!is_welcome()) return connection_reporter_.KeepEnded(job);
   if (!accepted_.HasSocketsOf(job)) classes_.ForgetLevel(job);
 }
 

@@ -8,8 +8,8 @@
 //
 // What it consists of, each with a state of its own; none knows the whole:
 //
-//     connection_table     what was opened here           controller_stream    whether the controller listens
-//     process_questions    who waits for which answer
+//     connection_table     what was opened here           connection_reporter  what the controller is told of it
+//     process_questions    who waits for which answer     controller_stream    whether the controller listens
 //     departure_moves      ports after sockets here       arrival_table        ports before sockets here
 //     socket_classes       levels, classes of sockets     accepted_sockets     the other sockets of training
 //     training_addresses   what concerns training         socket_look          what the kernel lists
@@ -43,19 +43,16 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
-#include <set>
 #include <span>
 #include <string>
-#include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "agent/accepted_sockets.h"
 #include "agent/agent_outbox.h"
 #include "agent/agent_state.h"
 #include "agent/arrival_table.h"
+#include "agent/connection_reporter.h"
 #include "agent/connection_table.h"
 #include "agent/controller_stream.h"
 #include "agent/departure_moves.h"
@@ -136,7 +133,7 @@ class HostAgent {
   void Take(const BytesSeen& event) { CountBytes(event.asked_at, event.sockets); }
   void Take(const ProcessEnded& event);
   void Take(const OwnersFound& event) { accepted_.TakeOwners(event); }
-  void Take(const StateKept& event);
+  void Take(const StateKept& event) { connection_reporter_.TakeKept(event.revision); }
   void Take(const SegmentsSeen& event);
   void TakeTime();
 
@@ -148,7 +145,7 @@ class HostAgent {
   void Hear(const controller::ProbesWanted& message) { probes_.Take(message); }
   void Hear(const controller::PrepareArrival& message) { arrivals_.Prepare(message, seen_); }
   void Hear(const controller::ForgetArrival& message) { arrivals_.Forget(message, seen_); }
-  void Hear(const controller::AnnouncementWanted&) { Announce(); }
+  void Hear(const controller::AnnouncementWanted&) { connection_reporter_.Announce(); }
   void Hear(const controller::LevelSet& message) { SetLevel(message.job, message.level); }
   void Hear(const controller::HostJudged& message) { outbox_.Act(KeepJudgement{message}); }
   void HearAnswer(const controller::PathsAnswered& message, const traffic::ConnectionAnswer& answer);
@@ -179,30 +176,14 @@ class HostAgent {
   bool HoldAccepted(const AcceptedSockets::Accepted& accepted, const SocketPair& ends);
   SimTime now() const { return outbox_.now(); }
 
-  // Messages to the controller about connections (host_agent_stream.cc).
-  void Ask(const Connection& connection);
-  void AskAgain();  // for connections that have no plan
-  // It is open now, or has its first plan: at once, or when the state is kept that has it.
-  void ReportOpened(const Connection& connection);
-  void SendOpened(const Connection& connection);
-  void Announce();
-  void Announce(const std::string& job, const std::set<uint64_t>& numbers);
-  void ReportClosed(const std::string& job, std::vector<uint64_t> connections);
-  void ReportEnded();
-
   // In the order in which they need one another.
-  HostAgentOptions options_;
   AgentOutbox outbox_;
   RewriteOrders orders_;
   TrainingAddresses addresses_;
   ConnectionTable connections_;
   ProcessQuestions questions_;
   ControllerStream stream_;
-  // What the controller is told.
-  uint64_t num_requests_ = 0;
-  std::unordered_set<uint64_t> asked_;                // connections, on this stream
-  std::set<std::string> ended_away_;                  // jobs that ended while the controller was away
-  std::deque<std::pair<uint64_t, uint64_t>> unsent_;  // open ones: revision that has it, and connection
+  ConnectionReporter connection_reporter_;
   DepartureMoves departures_;
   SocketClasses classes_;
   ArrivalTable arrivals_;

@@ -1,16 +1,15 @@
-// What the controller is told of connections.
-#include "agent/host_agent.h"
+#include "agent/connection_reporter.h"
 
 namespace fairlead::agent {
 
-void HostAgent::Ask(const Connection& connection) {
+void ConnectionReporter::Ask(const Connection& connection) {
   const KeptConnection& kept = connection.kept;
   ended_away_.erase(kept.job);
   if (outbox_.is_welcome()) asked_.insert(connection.number());
   outbox_.Send(controller::PathsWanted{.request = ++num_requests_, .job = kept.job, .connections = {kept.wanted}});
 }
 
-void HostAgent::AskAgain() {
+void ConnectionReporter::AskAgain() {
   for (const auto& [job, numbers] : connections_.jobs()) {
     controller::PathsWanted wanted{.request = 0, .job = job, .connections = {}};
     for (const uint64_t number : numbers) {
@@ -23,18 +22,18 @@ void HostAgent::AskAgain() {
   }
 }
 
-void HostAgent::ReportOpened(const Connection& connection) {
+void ConnectionReporter::ReportOpened(const Connection& connection) {
   if (!connection.kept.is_answered || connection.stage != Connection::Stage::kOpen) return;
-  if (options_.keeps_state) {
+  if (keeps_state_) {
     unsent_.emplace_back(outbox_.revision(), connection.number());
   } else {
     SendOpened(connection);
   }
 }
 
-void HostAgent::Take(const StateKept& event) {
+void ConnectionReporter::TakeKept(uint64_t revision) {
   std::set<std::string> rewritten;  // jobs with connections whose wire shows another port than the socket has
-  for (; !unsent_.empty() && unsent_.front().first <= event.revision; unsent_.pop_front()) {
+  for (; !unsent_.empty() && unsent_.front().first <= revision; unsent_.pop_front()) {
     const Connection* connection = connections_.Find(unsent_.front().second);
     if (connection == nullptr) continue;
     if (connection->kept.wire_port == connection->kept.socket_port) {
@@ -46,18 +45,18 @@ void HostAgent::Take(const StateKept& event) {
   for (const std::string& job : rewritten) Announce(job, connections_.jobs().at(job));
 }
 
-void HostAgent::SendOpened(const Connection& connection) {
+void ConnectionReporter::SendOpened(const Connection& connection) {
   outbox_.Send(controller::ConnectionOpened{
       .job = connection.kept.job, .connection = connection.number(), .socket_port = connection.kept.socket_port});
 }
 
-void HostAgent::Announce() {
+void ConnectionReporter::Announce() {
   for (const auto& [job, numbers] : connections_.jobs()) Announce(job, numbers);
   outbox_.Send(controller::AnnouncementFinished{});
   AskAgain();
 }
 
-void HostAgent::Announce(const std::string& job, const std::set<uint64_t>& numbers) {
+void ConnectionReporter::Announce(const std::string& job, const std::set<uint64_t>& numbers) {
   controller::ConnectionsHeld held{.job = job, .connections = {}};
   for (const uint64_t number : numbers) {
     const KeptConnection& kept = connections_.at(number).kept;
@@ -75,11 +74,11 @@ void HostAgent::Announce(const std::string& job, const std::set<uint64_t>& numbe
   if (!held.connections.empty()) outbox_.Send(std::move(held));
 }
 
-void HostAgent::ReportClosed(const std::string& job, std::vector<uint64_t> connections) {
+void ConnectionReporter::ReportClosed(const std::string& job, std::vector<uint64_t> connections) {
   outbox_.Send(controller::ConnectionsClosed{.job = job, .connections = std::move(connections)});
 }
 
-void HostAgent::ReportEnded() {
+void ConnectionReporter::ReportEnded() {
   for (const std::string& job : ended_away_) {
     outbox_.Send(controller::ConnectionsClosed{.job = job, .connections = {}});
   }
