@@ -9,8 +9,8 @@
 //             heartbeat or announcement. An open connection is reported when the state that has it is kept: what the
 //             controller knows, the next agent knows. Jobs that ended while it was away are told after its welcome.
 // Guarantees  no connection is reported open before its first plan: the controller does not know it before, and accepts
-//             no message about it. Only ports in force are announced. No list of closed connections is empty by
-//             accident (which would close all of the job).
+//             no message about it. Of an open one only a port in force is announced. No list of closed connections is
+//             empty by accident (which would close all of the job).
 // Cost        O(log of connections) for each; AskAgain() and Announce(): O(connections).
 #pragma once
 

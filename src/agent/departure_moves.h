@@ -11,8 +11,9 @@
 //             older order is not looked at. A port that was on the wire, or whose destination is prepared for it, rests
 //             when it is left (resting_ports.h).
 // Guarantees  a connection is moved to a port only if no packets of another one to the same place carry it, will when a
-//             move is done, or did a short time ago. A move ends in force, or is refused with the port that is. Of what
-//             the kernel rewrites nothing is forgotten: rules of connections that are not known, or gone, are cleared.
+//             move is done, or did a short time ago. The last move of a connection ends in force, or is refused with
+//             the port that is. Of what the kernel rewrites nothing is forgotten: rules of connections that are not
+//             known, or gone, are cleared.
 // Cost        a move: O(connections); the end of one: O(log of moves).
 // Reference   docs/spec/c4.md, section 9. The destination's half: arrival_table.h.
 #pragma once

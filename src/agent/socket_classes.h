@@ -5,8 +5,8 @@
 // Method      a process gives its socket the class that comes with the answer to its question. The class that a socket
 //             was told is remembered, and it is told another one only when that differs. What is not known to have
 //             reached it (its process went without a message, or the agent before told it) counts as not told.
-// Guarantees  each open socket of a job that has a level has been told the class of that level. Levels are 0 .. 7; at
-//             most kNumLevelsMax jobs without connections have one.
+// Guarantees  what an open socket was told last is the class of its job's level, if the job has one. Levels are 0 .. 7;
+//             no job without connections gets one when kNumLevelsMax jobs have.
 // Cost        O(log of jobs) a connection; SetLevel(): O(connections of the job).
 // Reference   Cao et al., Crux, SIGCOMM 2024. Sockets that were accepted here: accepted_sockets.h.
 #pragma once
