@@ -1,9 +1,10 @@
-// Questions of processes, and what becomes of their connections.
 #include "agent/host_agent.h"
 
 #include <algorithm>
 #include <cerrno>
+#include <unordered_set>
 #include <utility>
+#include <variant>
 
 #include "model/job_identity.h"
 
@@ -13,35 +14,34 @@ namespace {
 
 using traffic::QueuePairAnswer;
 
-constexpr uint64_t kNumberMask = (uint64_t{1} << 53) - 1;
+// How long to wait for the socket of a connection whose process went silently.
+constexpr SimDuration kUnclearFor(1'000'000'000);
 
 }  // namespace
 
 HostAgent::HostAgent(const HostAgentOptions& options, const AgentState& kept, SimTime now,
                      const std::map<RewriteRule, uint16_t>& installed)
-    : options_(options),
-      random_(options.random_seed),
-      outbox_(now),
+    : outbox_(now),
       orders_(&outbox_),
-      resting_(options.port_rest, options.num_connections_max),
-      levels_(kept.levels),
+      addresses_(options.nics, options.stranger_memory),
+      connections_(options.num_connections_max, options.random_seed, &outbox_),
+      questions_(options.answer_deadline, options.queue_pair_deadline, &outbox_),
+      stream_({.host = options.host, .agent_version = options.version, .nics = options.nics}, &outbox_),
+      connection_reporter_(options.keeps_state, &connections_, &outbox_),
+      departures_({.port_rest = options.port_rest, .num_rests_max = options.num_connections_max}, &connections_,
+                  &orders_, &outbox_),
+      classes_(kept.levels, &connections_, &outbox_),
       arrivals_({.nics = options.nics, .linger = options.arrival_linger, .num_max = options.num_connections_max},
                 &outbox_, &orders_),
-      accepted_(options.num_connections_max, &levels_, &outbox_),
-      probes_(options.probes, now),
+      accepted_(options.num_connections_max, &classes_.levels(), &outbox_),
+      probes_(options.probes, &addresses_, &outbox_),
       meter_(options.meter) {
-  for (const KeptConnection& connection : kept.connections) {
-    const uint64_t number = connection.wanted.connection;
-    const auto [entry, is_new] = connections_.try_emplace(number);
-    if (!is_new) continue;
-    entry->second.kept = connection;
-    entry->second.since = now;
-    jobs_[connection.job].insert(number);
-    if (connection.inode != 0) by_socket_[{connection.pid, connection.inode}] = number;
-  }
+  connections_.Restore(kept.connections);
   accepted_.Restore(kept.accepted);
-  resting_.Restore(kept.rests, now);
-  RestoreRewriting(installed);
+  for (const auto& [rule, port] : installed) {
+    if (rule.direction == RewriteRule::Direction::kArrival) orders_.Inherit(rule, port);
+  }
+  departures_.Restore(kept.rests, installed);
   arrivals_.Restore(kept.aliases);
 }
 
@@ -51,242 +51,301 @@ std::vector<HostAction> HostAgent::Handle(SimTime now, std::span<const HostEvent
     std::visit([this](const auto& one) { Take(one); }, event);
   }
   TakeTime();
-  SendProbes();
+  probes_.SendDue();
   return outbox_.TakeActions();
 }
 
 void HostAgent::TakeTime() {
-  while (!deadlines_.empty() && deadlines_.begin()->first <= now()) {
-    const uint64_t number = deadlines_.begin()->second;
-    deadlines_.erase(deadlines_.begin());
-    const auto found = connections_.find(number);
-    if (found != connections_.end() && found->second.stage == Stage::kAsked) AnswerLate(&found->second);
+  while (const auto number = questions_.TakeOverdue()) {
+    const Connection& connection = connections_.at(*number);
+    // During the search for a port the controller has already answered; a connection that it has not mentioned is
+    // unanswered.
+    if (!connection.kept.is_answered) stream_.MissDeadline();
+    Answer(connection, 0);
   }
-  if (is_welcome() && heartbeat_due_ <= now()) {
-    Send(controller::Heartbeat{.num_leases = NumLeases()});
-    heartbeat_due_ = now() + heartbeat_period_;
-    AskAgain();
+  if (stream_.IsHeartbeatDue()) {
+    stream_.SendHeartbeat(connections_.NumAnsweredJobs());
+    connection_reporter_.AskAgain();
   }
   arrivals_.DropOldPorts();
-  if (resting_.EndAt(now())) outbox_.Change();
+  departures_.EndRests();
   orders_.Repeat();
-  for (controller::JobMeasured& measured : meter_.Report(now())) Send(std::move(measured));
+  for (controller::JobMeasured& measured : meter_.Report(now())) outbox_.Send(std::move(measured));
 }
 
 SimTime HostAgent::NextDue() const {
-  SimTime due = std::min(probes_.NextDue(), meter_.NextDue());
-  if (!deadlines_.empty()) due = std::min(due, deadlines_.begin()->first);
-  if (is_welcome()) due = std::min(due, heartbeat_due_);
-  due = std::min({due, arrivals_.NextDue(), orders_.NextDue()});
-  return due;
-}
-
-// Jobs of which the controller knows something here.
-uint32_t HostAgent::NumLeases() const {
-  return static_cast<uint32_t>(std::count_if(jobs_.begin(), jobs_.end(), [this](const auto& job) {
-    return std::any_of(job.second.begin(), job.second.end(),
-                       [this](uint64_t number) { return connections_.at(number).kept.is_answered; });
-  }));
+  return std::min({questions_.NextDue(), stream_.NextDue(), arrivals_.NextDue(), orders_.NextDue(), probes_.NextDue(),
+                   meter_.NextDue()});
 }
 
 AgentState HostAgent::State() const {
-  AgentState state;
-  for (const auto& [number, connection] : connections_) {
-    if (connection.stage == Stage::kOpen) state.connections.push_back(connection.kept);
-  }
-  state.aliases = arrivals_.State();
-  state.accepted = accepted_.State();
-  state.rests = resting_.State();
-  state.levels = levels_;
-  return state;
+  return {.connections = connections_.State(),
+          .aliases = arrivals_.State(),
+          .accepted = accepted_.State(),
+          .rests = departures_.State(),
+          .levels = classes_.levels()};
 }
 
-bool HostAgent::IsNic(const IpAddress& address) const {
-  return std::find(options_.nics.begin(), options_.nics.end(), address) != options_.nics.end();
-}
-
-bool HostAgent::IsStranger(const IpAddress& address) const {
-  const auto found = strangers_.find(address);
-  return found != strangers_.end() && now() < found->second;
-}
-
-void HostAgent::AnswerLeave(QuestionId question) { Act(AnswerProcess{.question = question}); }
+// ---- Questions of processes ----
 
 void HostAgent::Take(const PathRequested& event) {
-  const bool is_known = questions_.contains(event.question);
-  const bool is_ours = model::IsJobKey(event.job) && IsNic(event.source) && !event.destination.is_unset() &&
-                       !IsNic(event.destination) && event.destination_port != 0;
-  if (is_known) return;  // the shell's numbers differ; a second answer would be worse than none
-  if (is_ours && event.kind == QuestionKind::kAccept) return TakeAccepted(event);
-  if (!is_ours || IsStranger(event.destination) || connections_.size() >= options_.num_connections_max) {
-    return AnswerLeave(event.question);
+  if (questions_.IsKnown(event.question))
+    return;  // the shell's numbers differ; a second answer would be worse than none
+  const bool is_ours = model::IsJobKey(event.job) && addresses_.AreTraining(event.source, event.destination) &&
+                       !event.destination.is_unset() && event.destination_port != 0;
+  if (is_ours && event.kind == QuestionKind::kAccept) {
+    accepted_.Add({.job = event.job, .pid = event.pid, .inode = event.inode, .is_ipv6 = !event.source.is_ipv4()});
+    return questions_.Dismiss(event.question, ClassOf(classes_.levels(), event.job));
+  }
+  if (!is_ours || addresses_.IsStranger(event.destination, now()) || connections_.is_full()) {
+    return questions_.Dismiss(event.question);
   }
   Begin(event);
-}
-
-void HostAgent::TakeAccepted(const PathRequested& event) {
-  const auto traffic_class = ClassOf(levels_, event.job);
-  accepted_.Add({.job = event.job, .pid = event.pid, .inode = event.inode, .is_ipv6 = !event.source.is_ipv4()});
-  if (!traffic_class.has_value()) return AnswerLeave(event.question);
-  Act(AnswerProcess{.question = event.question, .leave = false, .sets_class = true, .traffic_class = *traffic_class});
-}
-
-uint64_t HostAgent::NewNumber() {
-  for (;;) {
-    const uint64_t number = random_() & kNumberMask;
-    if (number != 0 && !connections_.contains(number)) return number;
-  }
 }
 
 void HostAgent::Begin(const PathRequested& event) {
   if (event.inode != 0) {
     // Its socket is used again: what it was before has ended.
-    const auto before = by_socket_.find({event.pid, event.inode});
-    if (before != by_socket_.end()) Close(before->second);
+    const Connection* before = connections_.FindSocket(event.pid, event.inode);
+    if (before != nullptr) Close(before->number());
     accepted_.Remove(event.inode);
   }
-  Connection connection;
-  connection.kept.job = event.job;
-  connection.kept.wanted = {.source = event.source,
-                            .destination = event.destination,
-                            .protocol = static_cast<uint8_t>(event.kind == QuestionKind::kQueuePair ? 17 : 6),
-                            .destination_port = event.destination_port};
-  connection.kept.pid = event.pid;
-  connection.kept.inode = event.inode;
-  connection.stage = Stage::kAsked;
-  connection.question = event.question;
-  Connection& held = Hold(std::move(connection));
-  const uint64_t number = held.kept.wanted.connection;
-  questions_[event.question] = number;
-  if (!is_welcome() || is_silent_) return Answer(&held, 0);
-  const bool is_queue_pair = event.kind == QuestionKind::kQueuePair;
-  deadlines_.insert({now() + (is_queue_pair ? options_.queue_pair_deadline : options_.answer_deadline), number});
+  const Connection& connection =
+      Hold({.job = event.job,
+            .wanted = {.source = event.source,
+                       .destination = event.destination,
+                       .protocol = static_cast<uint8_t>(event.kind == QuestionKind::kQueuePair ? 17 : 6),
+                       .destination_port = event.destination_port},
+            .pid = event.pid,
+            .inode = event.inode,
+            .answer = {}});
+  questions_.Begin(event.question, connection.number());
+  if (!stream_.is_listening()) return Answer(connection, 0);
+  questions_.SetDeadline(connection.number(), event.kind);
 }
 
-HostAgent::Connection& HostAgent::Hold(Connection connection) {
-  const uint64_t number = NewNumber();
-  connection.kept.wanted.connection = number;
-  connection.since = now();
-  connection.is_asked = is_welcome();
-  Connection& held = connections_.emplace(number, std::move(connection)).first->second;
-  const KeptConnection& kept = held.kept;
-  jobs_[kept.job].insert(number);
-  ended_away_.erase(kept.job);
-  if (kept.inode != 0) by_socket_[{kept.pid, kept.inode}] = number;
-  Send(controller::PathsWanted{.request = ++num_requests_, .job = kept.job, .connections = {kept.wanted}});
-  return held;
+void HostAgent::Answer(const Connection& connection, uint16_t port) {
+  questions_.Answer(connection.number(), port, classes_.Assign(connection));
 }
 
-void HostAgent::AnswerLate(Connection* connection) {
-  // During the search for a port the controller has already answered; a connection that it has not mentioned is
-  // unanswered.
-  if (is_welcome() && !is_silent_ && !connection->kept.is_answered) {
-    is_silent_ = true;
-    Note("the controller does not answer in time: processes do not wait for it until it does");
-  }
-  Answer(connection, 0);
-}
-
-void HostAgent::Answer(Connection* connection, uint16_t port) {
-  connection->stage = Stage::kAnswered;
-  connection->since = now();
-  connection->traffic_class = ClassOf(levels_, connection->kept.job);
-  Act(AnswerProcess{.question = connection->question,
-                    .leave = false,
-                    .source_port = port,
-                    .sets_class = connection->traffic_class.has_value(),
-                    .traffic_class = connection->traffic_class.value_or(0)});
-}
-
-void HostAgent::AnswerByPlan(Connection* connection) {
-  const QueuePairAnswer& plan = connection->kept.answer;
-  if (connection->stage != Stage::kAsked || plan.kind == QueuePairAnswer::Kind::kScan) return;
-  const bool has_port = plan.kind == QueuePairAnswer::Kind::kUse && !IsPortTaken(*connection, plan.port);
+void HostAgent::AnswerByPlan(const Connection& connection) {
+  const QueuePairAnswer& plan = connection.kept.answer;
+  if (!questions_.IsWaiting(connection.number()) || plan.kind == QueuePairAnswer::Kind::kScan) return;
+  const bool has_port = plan.kind == QueuePairAnswer::Kind::kUse && !departures_.IsPortTaken(connection, plan.port);
   Answer(connection, has_port ? plan.port : 0);
 }
 
 void HostAgent::Take(const PathRequestOutcome& event) {
-  const auto question = questions_.find(event.question);
-  if (question == questions_.end()) return;
-  Connection& connection = connections_.at(question->second);
-  if (connection.stage != Stage::kAnswered) return;
+  const auto number = questions_.FindAnswered(event.question);
+  if (!number.has_value()) return;
+  const Connection& connection = connections_.at(*number);
+  if (connection.stage != Stage::kOpening) return;
   const bool is_open = (event.error == 0 || event.error == EINPROGRESS) && event.source_port != 0;
   if (is_open) {
-    Open(&connection, event.source_port);
+    Open(connection, event.source_port);
   } else {
-    Close(connection.kept.wanted.connection);
+    Close(connection.number());
   }
 }
 
 void HostAgent::Take(const ProcessLeft& event) {
-  const auto question = questions_.find(event.question);
-  if (question == questions_.end()) return;
-  Connection& connection = connections_.at(question->second);
-  questions_.erase(question);
-  connection.question = 0;
+  const auto number = questions_.End(event.question);
+  if (!number.has_value()) return;
+  const Connection& connection = connections_.at(*number);
   if (connection.stage == Stage::kOpen) return;
-  if (connection.kept.inode == 0) return Close(connection.kept.wanted.connection);
-  connection.stage = Stage::kUnclear;
-  connection.since = now();
-  connection.traffic_class.reset();  // it may not have waited for it
+  if (connection.kept.inode == 0) return Close(*number);
+  connections_.SetUnclear(*number);
+  classes_.Forget(*number);  // it may not have waited for it
 }
 
-void HostAgent::Open(Connection* connection, uint16_t port) {
-  connection->stage = Stage::kOpen;
-  connection->since = now();
-  connection->kept.socket_port = port;
-  connection->kept.wire_port = port;
-  outbox_.Change();
-  if (connection->kept.is_answered) SendOpened(*connection);
-  ClassifySocket(connection);  // the level may have changed while it was being opened
+// ---- What the controller says ----
+
+void HostAgent::Take(const StreamBroken&) {
+  arrivals_.ForgetAnswers();
+  stream_.Break();
+  probes_.Forget();
+  connection_reporter_.ForgetStream();
+  for (const uint64_t number : questions_.EndDeadlines()) Answer(connections_.at(number), 0);
 }
 
-void HostAgent::Close(uint64_t number) { CloseAll({number}); }
+void HostAgent::Take(const MessageFromController& event) {
+  if (!stream_.HearMessage()) return;
+  std::visit([this](const auto& message) { Hear(message); }, event.message);
+}
 
-void HostAgent::CloseAll(const std::vector<uint64_t>& numbers) {
-  std::map<std::string, std::vector<uint64_t>> closed;
-  for (const uint64_t number : numbers) {
-    const auto found = connections_.find(number);
-    if (found == connections_.end()) continue;
-    const Connection& connection = found->second;
-    const KeptConnection& kept = connection.kept;
-    if (connection.question != 0) {
-      if (connection.stage == Stage::kAsked) AnswerLeave(connection.question);
-      questions_.erase(connection.question);
+void HostAgent::Hear(const controller::Welcome& message) {
+  if (stream_.Hear(message)) connection_reporter_.ReportEnded();
+}
+
+void HostAgent::Hear(const controller::PathsAnswered& message) {
+  if (!message.connections.empty() && connections_.jobs().contains(message.job)) SetLevel(message.job, message.level);
+  for (const traffic::ConnectionAnswer& answer : message.connections) HearAnswer(message, answer);
+}
+
+void HostAgent::HearAnswer(const controller::PathsAnswered& message, const traffic::ConnectionAnswer& answer) {
+  const Connection* connection = connections_.Find(answer.connection);
+  if (connection == nullptr || connection->kept.job != message.job) return;
+  if (answer.queue_pairs.empty() && !connection->kept.is_answered) {
+    // No connection of training, the controller says: as if it had never been asked for.
+    const IpAddress destination = connection->kept.wanted.destination;
+    addresses_.AddStranger(destination, now());
+    if (questions_.HasProcess(answer.connection)) {
+      outbox_.Note(destination.ToString() + " is left alone: " + answer.reason);
     }
-    if (kept.wire_port != kept.socket_port || connection.ticket != 0) {
-      orders_.Clear(DepartureOf(connection));
-      RestPort(connection, kept.wire_port);
-      RestPort(connection, connection.next_wire_port);
-    }
-    departure_tickets_.erase(connection.ticket);
-    const auto by_socket = by_socket_.find({kept.pid, kept.inode});
-    if (by_socket != by_socket_.end() && by_socket->second == number) by_socket_.erase(by_socket);
-    const auto job = jobs_.find(kept.job);
-    job->second.erase(number);
-    if (job->second.empty()) {
-      meter_.AddBytes(now(), kept.job, {});
-      if (is_welcome()) {
-        ForgetLevel(kept.job);
-      } else {
-        ended_away_.insert(kept.job);
-      }
-      jobs_.erase(job);
-    }
-    closed[kept.job].push_back(number);
-    connections_.erase(found);
-    outbox_.Change();
+    return Close(answer.connection);
   }
-  for (auto& [job, gone] : closed) Send(controller::ConnectionsClosed{.job = job, .connections = std::move(gone)});
+  if (answer.queue_pairs.size() != 1) return;
+  TakePlan(*connection, answer.queue_pairs.front());
+}
+
+void HostAgent::Hear(const controller::PathsChanged& message) {
+  for (const controller::QueuePairChanged& change : message.changes) HearChange(change);
+}
+
+void HostAgent::HearChange(const controller::QueuePairChanged& change) {
+  const Connection* connection = connections_.Find(change.connection);
+  if (connection == nullptr) return connection_reporter_.ReportClosed(change.job, {change.connection});
+  if (connection->kept.job != change.job || change.queue_pair != 0) return;
+  TakePlan(*connection, change.answer);
+  const uint16_t port = change.answer.port;
+  const bool has_port = change.answer.kind == QueuePairAnswer::Kind::kUse && port != 0;
+  if (!has_port || !change.is_prepared) return;
+  if (connection->stage == Stage::kOpen) return departures_.Move(*connection, port);
+  if (connection->is_tcp()) departures_.Refuse(*connection, port, "its socket is not known yet");
+}
+
+void HostAgent::TakePlan(const Connection& connection, const QueuePairAnswer& plan) {
+  const bool is_first = connections_.SetPlan(connection.number(), plan);
+  if (is_first) connection_reporter_.ReportOpened(connection);
+  AnswerByPlan(connection);
+}
+
+void HostAgent::SetLevel(const std::string& job, uint32_t level) {
+  if (classes_.SetLevel(job, level)) accepted_.ClassifyJob(job);
+}
+
+// ---- What the kernel shows ----
+
+void HostAgent::Take(const RewriteDone& event) {
+  if (!arrivals_.Finish(event) && !departures_.Finish(event)) orders_.Finish(event);
+}
+
+void HostAgent::Take(const SocketsSeen& event) {
+  SocketLook look(event);
+  LookAtConnections(event.asked_at, look);
+  CountBytes(event.asked_at, event.sockets);
+  accepted_.Look(event.asked_at, look.by_inode(),
+                 [this](const auto& accepted, const SocketPair& ends) { return HoldAccepted(accepted, ends); });
+  arrivals_.Look(event.asked_at, look.by_ends());
+  std::unordered_set<uint64_t> opened;
+  for (const auto& [number, connection] : connections_.connections()) opened.insert(connection.kept.inode);
+  accepted_.LookForOwners(event, opened, [this](const SocketPair& ends) { return MaySteer(ends); });
+  seen_ = look.TakeEnds();
+}
+
+void HostAgent::LookAtConnections(SimTime asked_at, const SocketLook& look) {
+  std::vector<uint64_t> gone;
+  for (const auto& [number, connection] : connections_.connections()) {
+    const KeptConnection& kept = connection.kept;
+    if (kept.inode == 0) continue;
+    if (connection.stage == Stage::kUnclear) {
+      if (const auto port = look.FindOpened(kept)) {
+        Open(connection, *port);
+      } else if (connection.since + kUnclearFor < asked_at) {
+        gone.push_back(number);
+      }
+    }
+    if (connection.stage != Stage::kOpen) continue;
+    if (look.IsAlive(kept)) {
+      classes_.Classify(connection);  // the agent before us may have died between a new level and its sockets
+    } else if (connection.since < asked_at) {
+      gone.push_back(number);
+    }
+  }
+  CloseAll(gone);
+}
+
+void HostAgent::CountBytes(SimTime at, std::span<const SeenSocket> sockets) {
+  std::map<SocketPair, double> bytes;
+  for (const SeenSocket& socket : sockets) bytes.emplace(socket.ends, socket.bytes_acked);
+  std::map<std::string, std::vector<JobMeter::ConnectionSum>> sums;
+  for (const auto& [number, connection] : connections_.connections()) {
+    if (!connection.has_open_socket()) continue;
+    const auto found = bytes.find(EndsOf(connection.kept));
+    if (found != bytes.end()) sums[connection.kept.job].push_back({number, found->second});
+  }
+  for (const auto& [job, connections] : sums) meter_.AddBytes(at, job, connections);
+}
+
+bool HostAgent::MaySteer(const SocketPair& ends) const {
+  return addresses_.AreTraining(ends.local, ends.remote) && !addresses_.IsStranger(ends.remote, now()) &&
+         !connections_.is_full();
+}
+
+bool HostAgent::HoldAccepted(const AcceptedSockets::Accepted& accepted, const SocketPair& ends) {
+  if (!MaySteer(ends)) return false;
+  const Connection& connection = Hold({.job = accepted.kept.job,
+                                       .wanted = {.source = ends.local,
+                                                  .destination = ends.remote,
+                                                  .protocol = 6,
+                                                  .destination_port = ends.remote_port},
+                                       .pid = accepted.kept.pid,
+                                       .inode = accepted.kept.inode,
+                                       .answer = {}});
+  classes_.Inherit(connection.number(), accepted.traffic_class);
+  Open(connection, ends.local_port);
+  return true;
 }
 
 void HostAgent::Take(const ProcessEnded& event) {
   std::vector<uint64_t> gone;
-  for (const auto& [number, connection] : connections_) {
+  for (const auto& [number, connection] : connections_.connections()) {
     // Sockets may live on in a child, and are looked at by themselves.
     if (connection.kept.pid == event.pid && connection.kept.inode == 0) gone.push_back(number);
   }
   CloseAll(gone);
+}
+
+void HostAgent::Take(const SegmentsSeen& event) {
+  for (controller::ProcessesSeen& seen : process_reporter_.Report(event, is_welcome())) outbox_.Send(std::move(seen));
+  for (std::string& note : process_reporter_.TakeNotes()) outbox_.Note(std::move(note));
+}
+
+// ---- From the first to the last of a connection ----
+
+const HostAgent::Connection& HostAgent::Hold(KeptConnection kept) {
+  const Connection& connection = connections_.Add(std::move(kept));
+  connection_reporter_.Ask(connection);
+  return connection;
+}
+
+void HostAgent::Open(const Connection& connection, uint16_t socket_port) {
+  connections_.Open(connection.number(), socket_port);
+  connection_reporter_.ReportOpened(connection);
+  classes_.Classify(connection);  // the level may have changed while it was being opened
+}
+
+void HostAgent::CloseAll(const std::vector<uint64_t>& numbers) {
+  std::map<std::string, std::vector<uint64_t>> closed;
+  for (const uint64_t number : numbers) {
+    const Connection* connection = connections_.Find(number);
+    if (connection == nullptr) continue;
+    const std::string job = connection->kept.job;
+    questions_.Close(number);
+    departures_.Close(*connection);
+    classes_.Forget(number);
+    connection_reporter_.Forget(number);
+    connections_.Remove(number);
+    if (!connections_.jobs().contains(job)) EndJob(job);
+    closed[job].push_back(number);
+  }
+  for (auto& [job, gone] : closed) connection_reporter_.ReportClosed(job, std::move(gone));
+}
+
+void HostAgent::EndJob(const std::string& job) {
+  meter_.AddBytes(now(), job, {});
+  if (!is_welcome()) return connection_reporter_.KeepEnded(job);
+  if (!accepted_.HasSocketsOf(job)) classes_.ForgetLevel(job);
 }
 
 }  // namespace fairlead::agent

@@ -6,14 +6,25 @@
 //                          |                                                    too late: class only, moved later
 //                          +-> no answer in time, no controller, no path: class only
 //
+// What it consists of, each with a state of its own; none knows the whole:
+//
+//     connection_table     what was opened here           connection_reporter  what the controller is told of it
+//     process_questions    who waits for which answer     controller_stream    whether the controller listens
+//     departure_moves      ports after sockets here       arrival_table        ports before sockets here
+//     socket_classes       levels, classes of sockets     accepted_sockets     the other sockets of training
+//     training_addresses   what concerns training         socket_look          what the kernel lists
+//     rewrite_orders       what the kernel is to rewrite  probe_dispatcher     probes that are wanted
+//     job_meter            what jobs send and compute     process_reporter     what processes are doing
+//     agent_outbox         all that is decided, in order
+//
 // Problem     a process waits for milliseconds at most, whatever the controller does; the controller may forget, repeat
 //             and contradict itself; and nothing may break an established connection.
-// Method      a state machine without thread, socket, clock or disk. A connection has a number of 53 random bits (what
-//             JSON carries whole), unlike all others here; job and number name it among all hosts: a million
-//             connections of one job meet with a chance of 6e-5. While the controller is away levels and connections
-//             stay as they are, new connections get the class of their job, and are asked after when it returns. The
-//             same while it is stopped: from a question that it left unanswered until its next message, processes do
-//             not wait for it. Destinations that are no training NIC are left alone, and remembered for a while.
+// Method      a state machine without thread, socket, clock or disk. Events are taken in their order, each by the
+//             component that it is for; what concerns several is done here, above all the end of a connection, which
+//             is struck from all at once (CloseAll). While the controller is away levels and connections stay as they
+//             are, new connections get the class of their job, and are asked after when it returns. The same while it
+//             is stopped: from a question that it left unanswered until its next message, processes do not wait for it.
+//             Destinations that are no training NIC are left alone, and remembered for a while.
 // Way back    a connection that this host accepted is the sender's to steer. If it turns out to send data from here,
 //             that is a separate connection, which already has its port.
 // Unasked     a process that got no answer (no agent was there, or it was killed before it kept it) has connections all
@@ -23,19 +34,16 @@
 //             what the controller knows, the next agent knows. Of ports that are rewritten the kernel's tables know
 //             better than the state.
 // Moves       an established connection is moved by rewriting its source port: here after the socket (departure), at
-//             the other end before it (arrival), which the controller has prepared first. An arrival's older ports stay
-//             while its connection lives, but for the oldest of many: the source may still use one of them.
+//             the other end before it (arrival), which the controller has prepared first.
 // Guarantees  each question has one answer, at its deadline at the latest. A port is given only to the connection
 //             that it was meant for, and not while packets of another one to the same place carry it. No list of closed
 //             connections is empty by accident (which would close all). Same events, same actions.
 // Reference   Dong et al., C4, HPCA 2025, and Cao et al., Crux, SIGCOMM 2024; specification c4.md, sections 9 and 12.
+// Oracle      host_agent_laws_test.cc: random events that contradict one another.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
-#include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,14 +52,19 @@
 #include "agent/agent_outbox.h"
 #include "agent/agent_state.h"
 #include "agent/arrival_table.h"
+#include "agent/connection_reporter.h"
+#include "agent/connection_table.h"
+#include "agent/controller_stream.h"
+#include "agent/departure_moves.h"
 #include "agent/host_agent_messages.h"
-#include "agent/job_levels.h"
 #include "agent/job_meter.h"
-#include "agent/probe_schedule.h"
+#include "agent/probe_dispatcher.h"
+#include "agent/process_questions.h"
 #include "agent/process_reporter.h"
-#include "agent/resting_ports.h"
 #include "agent/rewrite_orders.h"
-#include "base/random.h"
+#include "agent/socket_classes.h"
+#include "agent/socket_look.h"
+#include "agent/training_addresses.h"
 #include "base/sim_time.h"
 
 namespace fairlead::agent {
@@ -102,147 +115,83 @@ class HostAgent {
   size_t num_connections() const { return connections_.size(); }
   size_t num_aliases() const { return arrivals_.size(); }
   // Of established connections, whose bytes are counted.
-  std::vector<SocketPair> OpenSockets() const;
+  std::vector<SocketPair> OpenSockets() const { return connections_.OpenSockets(); }
 
  private:
-  struct Connection {
-    enum class Stage : uint8_t {
-      kAsked,     // its process waits for the answer
-      kAnswered,  // it has it, and connects
-      kUnclear,   // it has gone without a message: its socket will show when it ends
-      kOpen,
-    };
-    KeptConnection kept;
-    Stage stage = Stage::kOpen;
-    SimTime since;                         // of the stage
-    QuestionId question = 0;               // 0: no process waits for an answer, or will report
-    bool is_asked = false;                 // the controller, on this stream
-    std::optional<uint8_t> traffic_class;  // of its socket, as far as we know
-    uint64_t ticket = 0;                   // of a departure under way; 0: none
-    uint16_t next_wire_port = 0;           // of that
-  };
+  using Connection = ConnectionTable::Connection;
   using Stage = Connection::Stage;
 
-  // Events (host_agent.cc).
   void Take(const PathRequested& event);
   void Take(const PathRequestOutcome& event);
   void Take(const ProcessLeft& event);
-  void Take(const StreamOpened& event);
-  void Take(const StreamBroken& event);
+  void Take(const StreamOpened&) { stream_.Open(); }
+  void Take(const StreamBroken&);
   void Take(const MessageFromController& event);
-  void Take(const ProbesDone& event);
+  void Take(const ProbesDone& event) { probes_.Take(event); }
   void Take(const RewriteDone& event);
   void Take(const SocketsSeen& event);
-  void Take(const BytesSeen& event);
+  void Take(const BytesSeen& event) { CountBytes(event.asked_at, event.sockets); }
   void Take(const ProcessEnded& event);
   void Take(const OwnersFound& event) { accepted_.TakeOwners(event); }
-  void Take(const StateKept& event);
+  void Take(const StateKept& event) { connection_reporter_.TakeKept(event.revision); }
   void Take(const SegmentsSeen& event);
   void TakeTime();
 
-  // Messages of the controller (host_agent_stream.cc).
+  // Of the controller.
   void Hear(const controller::Welcome& message);
-  void Hear(const controller::Refused& message);
+  void Hear(const controller::Refused& message) { stream_.Hear(message); }
   void Hear(const controller::PathsAnswered& message);
   void Hear(const controller::PathsChanged& message);
-  void Hear(const controller::ProbesWanted& message);
+  void Hear(const controller::ProbesWanted& message) { probes_.Take(message); }
   void Hear(const controller::PrepareArrival& message) { arrivals_.Prepare(message, seen_); }
   void Hear(const controller::ForgetArrival& message) { arrivals_.Forget(message, seen_); }
-  void Hear(const controller::AnnouncementWanted& message);
-  void Hear(const controller::LevelSet& message);
-  void Hear(const controller::HostJudged& message) { Act(KeepJudgement{message}); }
+  void Hear(const controller::AnnouncementWanted&) { connection_reporter_.Announce(); }
+  void Hear(const controller::LevelSet& message) { SetLevel(message.job, message.level); }
+  void Hear(const controller::HostJudged& message) { outbox_.Act(KeepJudgement{message}); }
   void HearAnswer(const controller::PathsAnswered& message, const traffic::ConnectionAnswer& answer);
   void HearChange(const controller::QueuePairChanged& change);
-  void Send(controller::FromAgent message) { outbox_.Send(std::move(message)); }
-  void Announce(const std::string& job);
-  void AskAgain();  // for connections that have not been answered
-  // At once, or when the state is kept that has it.
-  void SendOpened(const Connection& connection);
-  void SendHeld(const Connection& connection);
-  // Before its first plan the controller does not know a connection, and accepts no message about it.
-  void TakePlan(Connection* connection, const traffic::QueuePairAnswer& plan);
-  uint32_t NumLeases() const;
-  void SendProbes();
-
-  // Processes (host_agent.cc).
-  bool IsNic(const IpAddress& address) const;
-  bool IsStranger(const IpAddress& address) const;
-  void AnswerLeave(QuestionId question);
-  void TakeAccepted(const PathRequested& event);
-  void Begin(const PathRequested& event);
-  // Gives it a number, holds it and asks the controller about it.
-  Connection& Hold(Connection connection);
-  // Answers the process that waits; port 0: any.
-  void Answer(Connection* connection, uint16_t port);
-  // What `connection` can have now is known, or not yet.
-  void AnswerByPlan(Connection* connection);
-  // Its deadline has passed.
-  void AnswerLate(Connection* connection);
-  void Open(Connection* connection, uint16_t port);
-  // Also tells the controller. The connection is gone after.
-  void Close(uint64_t number);
-  void CloseAll(const std::vector<uint64_t>& numbers);
-  uint64_t NewNumber();
-
-  // Classes, moves and sockets (host_agent_moves.cc).
+  // Args of these: connection: of the table.
+  void TakePlan(const Connection& connection, const traffic::QueuePairAnswer& plan);
   void SetLevel(const std::string& job, uint32_t level);
-  // Of a job that has gone; the controller tells it again with the next connection.
-  void ForgetLevel(const std::string& job);
-  void ClassifySocket(Connection* connection);
-  RewriteRule DepartureOf(const Connection& connection) const;
-  // Another connection's packets to the same place carry this port, or did a short time ago.
-  bool IsPortTaken(const Connection& connection, uint16_t port) const;
-  // No other connection to the same place gets this port for a while.
-  void RestPort(const Connection& connection, uint16_t port);
-  void Move(Connection* connection, uint16_t port);
-  void RefuseMove(const Connection& connection, uint16_t port, const std::string& why);
-  void RestoreRewriting(const std::map<RewriteRule, uint16_t>& installed);
-  // Args: over: of these nothing is sent any more.
-  void LookAtConnections(SimTime asked_at, const AcceptedSockets::ByInode& sockets, const std::set<SocketPair>& over);
-  // Whose bytes are counted.
-  static bool HasOpenSocket(const Connection& connection) {
-    return connection.stage == Stage::kOpen && connection.kept.inode != 0;
-  }
+
+  // Of a job's process.
+  void Begin(const PathRequested& event);
+  // Answers the process that waits; port 0: any.
+  void Answer(const Connection& connection, uint16_t port);
+  // What `connection` can have now is known, or not yet.
+  void AnswerByPlan(const Connection& connection);
+
+  // Holds it and asks the controller about it.
+  const Connection& Hold(KeptConnection kept);
+  void Open(const Connection& connection, uint16_t socket_port);
+  // Also tells the controller. The connections are gone after.
+  void CloseAll(const std::vector<uint64_t>& numbers);
+  void Close(uint64_t number) { CloseAll({number}); }
+  void EndJob(const std::string& job);
+  void LookAtConnections(SimTime asked_at, const SocketLook& look);
   void CountBytes(SimTime at, std::span<const SeenSocket> sockets);
   // Between training NICs, as far as is known, and there is room for one more.
   bool MaySteer(const SocketPair& ends) const;
   // An accepted connection that sends is held as one from here, where it may be steered.
   bool HoldAccepted(const AcceptedSockets::Accepted& accepted, const SocketPair& ends);
   SimTime now() const { return outbox_.now(); }
-  void Note(std::string text) { outbox_.Note(std::move(text)); }
-  void Act(HostAction action) { outbox_.Act(std::move(action)); }
 
-  HostAgentOptions options_;
-  Random random_;
+  // In the order in which they need one another.
   AgentOutbox outbox_;
   RewriteOrders orders_;
-  // Connections that were opened here.
-  std::map<uint64_t, Connection> connections_;
-  std::map<std::string, std::set<uint64_t>> jobs_;  // with connections, and which
-  std::map<QuestionId, uint64_t> questions_;        // connections whose process has not hung up
-  std::set<std::pair<SimTime, uint64_t>> deadlines_;
-  std::map<std::pair<int32_t, uint64_t>, uint64_t> by_socket_;  // process and inode -> connection
-  std::map<uint64_t, uint64_t> departure_tickets_;              // connection
-  RestingPorts resting_;
-  std::map<IpAddress, SimTime> strangers_;  // until when
-  // The other sockets of this host.
-  JobLevels levels_;
+  TrainingAddresses addresses_;
+  ConnectionTable connections_;
+  ProcessQuestions questions_;
+  ControllerStream stream_;
+  ConnectionReporter connection_reporter_;
+  DepartureMoves departures_;
+  SocketClasses classes_;
   ArrivalTable arrivals_;
   AcceptedSockets accepted_;
-  std::map<SocketPair, uint64_t> seen_;  // inode of each socket, those that are over too: their arrivals go on
-  // The stream to the controller.
-  bool is_open_ = false;
-  bool is_silent_ = false;  // the controller has missed the deadline of a question, and sent nothing since
-  SimDuration heartbeat_period_ = SimDuration(5'000'000'000);
-  SimTime heartbeat_due_ = SimTime::Never();
-  uint64_t num_requests_ = 0;
-  std::set<std::string> ended_away_;                         // jobs that ended while the controller was away
-  std::deque<std::pair<uint64_t, uint64_t>> unsent_opened_;  // revision that has it, and connection
-  // What is measured.
-  ProbeSchedule probes_;
-  std::map<uint64_t, std::vector<controller::PortScanSeen>> rounds_;  // under way
+  SocketLook::ByEnds seen_;  // at the last look, those that are over, too: their arrivals go on
+  ProbeDispatcher probes_;
   JobMeter meter_;
-  ProcessReporter reporter_;
+  ProcessReporter process_reporter_;
 };
 
 }  // namespace fairlead::agent
