@@ -6,76 +6,34 @@ Usage: controller_attack_test.py FAIRLEAD SOURCE_DIR
 
 import http.client
 import json
-import pathlib
-import re
-import resource
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
-import time
 import unittest
 
-FAIRLEAD = sys.argv[1]
-sys.path.insert(0, str(pathlib.Path(sys.argv[2]) / "tests" / "e2e"))
-from patience import PATIENCE_S, wait_until  # noqa: E402
-from two_hosts import ADDRESSES, FABRIC  # noqa: E402
-
-DESCRIPTORS = 1024  # what most systems give a process that does not ask
-MEMORY_MB = 256  # above idle
-ANSWER_S = 1.0
-# A machine that runs other tests beside this one may stop it for as long.
-TRIES = 20
+from attacked_daemon import DESCRIPTORS, FAIRLEAD, AttackedDaemon, with_few_descriptors
+from patience import wait_until
 
 
-class ControllerAttackTest(unittest.TestCase):
+class ControllerAttackTest(AttackedDaemon):
     def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="fairlead."))
-        self.addCleanup(shutil.rmtree, self.folder)
-        (self.folder / "fabric.yaml").write_text(FABRIC)
-        (self.folder / "addresses.json").write_text(json.dumps(ADDRESSES))
+        super().setUp()
         self.token = "an operator's token"
         (self.folder / "token").write_text(self.token)
         (self.folder / "token").chmod(0o600)
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 20_000), hard))
-        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
         self.sockets = []
         self.addCleanup(lambda: [one.close() for one in self.sockets])
-        self.start()
-
-    def start(self):
-        limits = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))  # noqa: E731
-        self.process = subprocess.Popen(
-            [FAIRLEAD, "controller", "--fabric", self.folder / "fabric.yaml", "--addresses",
-             self.folder / "addresses.json", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0",
-             "--http-operator-token-file", self.folder / "token"],
-            stderr=subprocess.PIPE, text=True, preexec_fn=limits)
-        self.addCleanup(self.process.communicate)
-        self.addCleanup(self.process.kill)
-        for line in self.process.stderr:
-            if found := re.search(r"listening to agents on (\S+?),", line):
-                self.agents = self.address(found.group(1))
-            if found := re.search(r"http://(\S+)/", line):
-                self.http = self.address(found.group(1))
-                break
-        threading.Thread(target=self.process.stderr.read, daemon=True).start()
+        self.process, agents, http = self.start_controller(
+            "--listen", "127.0.0.1:0", "--http-operator-token-file", self.folder / "token",
+            preexec_fn=with_few_descriptors)
+        self.agents, self.http = self.address(agents), self.address(http)
         self.idle_mb = self.memory_mb()
 
     @staticmethod
     def address(text):
         host, port = text.rsplit(":", 1)
         return host, int(port)
-
-    def memory_mb(self):
-        """Most that was resident so far."""
-        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmHWM:\s+(\d+)", status).group(1)) / 1024
-
-    def descriptors(self):
-        return len(list(pathlib.Path(f"/proc/{self.process.pid}/fd").iterdir()))
 
     def connect(self, address, count, say=b""):
         for _ in range(count):
@@ -103,21 +61,8 @@ class ControllerAttackTest(unittest.TestCase):
             client.close()
 
     def assert_answers(self, paths=("/healthz", "/metrics", "/v1/hosts", "/")):
-        """Each within a second, whatever goes on."""
         for path in paths:
-            times = []
-            for _ in range(TRIES):
-                began = time.monotonic()
-                code, _ = self.get(path)
-                times.append((round(time.monotonic() - began, 2), code))
-                if times[-1][0] < ANSWER_S and code == 200:
-                    break
-            else:
-                self.fail(f"{path}: {times}")
-
-    def assert_small(self):
-        self.assertLess(self.memory_mb() - self.idle_mb, MEMORY_MB)
-        self.assertIsNone(self.process.poll(), "the controller has ended")
+            self.assert_answered(path, lambda path=path: self.get(path)[0], 200)
 
     def raw(self, request, wait=True):
         """What is answered to bytes."""

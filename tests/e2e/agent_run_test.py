@@ -6,28 +6,16 @@ import json
 import pathlib
 import resource
 import signal
-import socket
 import struct
 import subprocess
 import sys
 import tempfile
 import unittest
 
+from agent_questions import LEAVE, MAGIC, USE, VERSION, ask, kind_of, question
 from patience import PATIENCE_S
 
 PROGRAM = ""
-MAGIC, VERSION = 0x534C4146, 1
-CONNECT, USE, LEAVE = 1, 1, 2
-
-
-def mapped(address):
-    return b"\0" * 10 + b"\xff\xff" + socket.inet_aton(address)
-
-
-def question(destination, job="gpt", version=VERSION):
-    """shm/steering_messages.h: SteeringQuestion, of a socket whose source is open."""
-    return struct.pack("=IHHQ16s16sHHI64s", MAGIC, version, CONNECT, 4711, b"\0" * 16, mapped(destination), 0, 5001, 0,
-                       job.encode())
 
 
 class Agent:
@@ -44,11 +32,7 @@ class Agent:
                 break
 
     def ask(self, packet):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
-            client.settimeout(PATIENCE_S)
-            client.connect(self.path)
-            client.send(packet)
-            return client.recv(100)
+        return ask(self.path, packet)
 
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)
@@ -73,7 +57,7 @@ class AgentRunTest(unittest.TestCase):
         magic, version, kind, port, sets_class = struct.unpack("=IHHHB", agent.ask(question("127.0.0.3"))[:11])
         self.assertEqual((magic, version, kind, port, sets_class), (MAGIC, VERSION, USE, 0, 0),
                          "nobody knows a path: go on, but tell")
-        self.assertEqual(struct.unpack("=IHH", agent.ask(question("127.0.0.1"))[:8])[2], LEAVE, "to itself")
+        self.assertEqual(kind_of(agent.ask(question("127.0.0.1"))), LEAVE, "to itself")
         self.assertEqual(struct.unpack("=IHH", agent.ask(question("127.0.0.3", version=9))[:8])[1:], (VERSION, LEAVE))
         self.assertEqual(agent.ask(b"garbage"), b"")
         code, output, _ = agent.end()
@@ -99,7 +83,7 @@ class AgentRunTest(unittest.TestCase):
         agent.end(signal.SIGKILL)
         self.assertTrue(pathlib.Path(agent.path).exists())
         again = self.start()
-        self.assertEqual(struct.unpack("=IHH", again.ask(question("127.0.0.3"))[:8])[2], USE)
+        self.assertEqual(kind_of(again.ask(question("127.0.0.3"))), USE)
         self.assertEqual(again.end(signal.SIGINT)[0], 0)
 
     def test_bad_input(self):

@@ -2,6 +2,7 @@
 #include "service/agent/segment_folder.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -127,13 +128,54 @@ TEST_F(SegmentFolderTest, SoManyFilesOfAUserAreLookedAt) {
   const FolderLook look = folder_->Look();
   EXPECT_THAT(look.processes, SizeIs(3));
   ASSERT_THAT(look.faults, SizeIs(1));
-  EXPECT_THAT(look.faults[0].reason, HasSubstr("has more than 3 files here"));
+  EXPECT_THAT(look.faults[0].reason, HasSubstr("has more files here than are looked at: 3 of one user"));
   if (geteuid() != 0) return;
   std::filesystem::permissions(segments_.path(), std::filesystem::perms(01777));
   SimulatedProcessOptions options = Options();
   options.user = 65534;
   const SimulatedProcess other(options);
   EXPECT_THAT(folder_->Look().processes, SizeIs(4)) << "one user's many files are not held against another";
+}
+
+// One process, whatever its user calls it; and what can't be a segment takes nobody's place.
+TEST_F(SegmentFolderTest, AFileOfManyNamesIsOne) {
+  folder_.emplace(SegmentFolderOptions{.folder = segments_.path(), .num_per_user_max = 3});
+  SimulatedProcess process(Options());
+  for (int i = 0; i < 20; ++i) {
+    std::filesystem::create_hard_link(FileOf(process.pid()), FileOf(process.pid()) + fmt::format(".{:x}0", i));
+    std::ofstream(FileOf(4'000'000 + i)) << "no segment";
+  }
+  SimulatedProcess second(Options());
+  SimulatedProcess third(Options());
+  for (int i = 0; i < 3; ++i) {
+    const FolderLook look = folder_->Look();
+    EXPECT_THAT(look.processes, SizeIs(3));
+    EXPECT_LE(look.faults.size(), 10u) << "a few are named, and that there are more";
+  }
+  process.Leave();
+}
+
+TEST_F(SegmentFolderTest, AllUsersTogetherHaveSoMany) {
+  folder_.emplace(SegmentFolderOptions{.folder = segments_.path(), .num_max = 2});
+  std::vector<SimulatedProcess> processes;
+  for (int i = 0; i < 3; ++i) processes.emplace_back(Options());
+  EXPECT_THAT(folder_->Look().processes, SizeIs(2));
+}
+
+// Tables that are full take memory: of a user who has many of them, some are left out.
+TEST_F(SegmentFolderTest, WhatTellsTooMuchIsLeftOutForAWhile) {
+  SimulatedProcess process(Options());
+  SimulatedProcess busy(Options());
+  process.BeginAndWait();
+  busy.BeginMany();
+  folder_.emplace(SegmentFolderOptions{.folder = segments_.path(), .num_records_max = 3});
+  const FolderLook look = folder_->Look();
+  EXPECT_THAT(look.processes, SizeIs(1));
+  ASSERT_THAT(look.faults, SizeIs(1));
+  EXPECT_THAT(look.faults[0].reason, HasSubstr("left out for a minute"));
+  const FolderLook next = folder_->Look();
+  EXPECT_THAT(next.processes, SizeIs(1));
+  EXPECT_THAT(next.faults, IsEmpty()) << "it is not tried again and again";
 }
 
 // A key is what the kernel says; in a file it is a name that is none.

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +17,10 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <tuple>
+#include <utility>
 
+#include "service/agent/file_quotas.h"
 #include "shm/job_name.h"
 #include "telemetry/segment_reader.h"
 
@@ -27,6 +31,22 @@ namespace {
 constexpr std::string_view kPrefix = "fairlead-";
 // Of a look, for ends that /proc shows already.
 constexpr int64_t kPatienceMs = 100;
+// Of one user, that can't be segments.
+constexpr uint32_t kOddFilesNamed = 8;
+// A file and a watch over its process's end; and how many the rest of the agent needs, or half of all.
+constexpr rlim_t kDescriptorsOfProcess = 2;
+constexpr rlim_t kDescriptorsOfRest = 256;
+// Users with more records share what there is.
+constexpr uint64_t kManyRecords = 20'000;
+constexpr SimDuration kLeftOutFor(60'000'000'000);
+
+// Half of what is left beside the rest of the agent; the other half is the socket's (steering_socket.h).
+uint32_t FilesWithin(uint32_t num_max) {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return num_max;
+  const rlim_t left = limit.rlim_cur - std::min(kDescriptorsOfRest, limit.rlim_cur / 2);
+  return static_cast<uint32_t>(std::clamp<rlim_t>(left / 2 / kDescriptorsOfProcess, 1, num_max));
+}
 
 int64_t ReadClockNs(clockid_t clock) {
   timespec now = {};
@@ -51,8 +71,13 @@ std::optional<int32_t> ParsePid(std::string_view name) {
 }  // namespace
 
 Result<std::set<SegmentFolder::FileName>> SegmentFolder::ListFiles(std::vector<SegmentFault>* faults) const {
-  std::set<FileName> files;
-  std::map<uint32_t, uint32_t> num_of_user;
+  struct Listed {
+    FileName name;
+    uint64_t inode = 0;
+    bool is_segment = false;  // by size and type
+    OwnedFile file;
+  };
+  std::vector<Listed> listed;
   std::error_code error;
   auto entry = std::filesystem::directory_iterator(options_.folder, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
@@ -60,15 +85,48 @@ Result<std::set<SegmentFolder::FileName>> SegmentFolder::ListFiles(std::vector<S
     const std::optional<int32_t> pid = ParsePid(name);
     struct stat status = {};
     if (!pid.has_value() || lstat(entry->path().c_str(), &status) != 0) continue;
-    const uint32_t number = ++num_of_user[status.st_uid];
-    if (number <= options_.num_per_user_max) files.emplace(*pid, std::move(name));
-    if (number == options_.num_per_user_max + 1) {
-      faults->push_back(
-          {options_.folder, fmt::format("user {} has more than {} files here; the others are not looked at",
-                                        status.st_uid, options_.num_per_user_max)});
-    }
+    FileName file(*pid, std::move(name));
+    const auto known = processes_.find(file);
+    const bool is_known = known != processes_.end() && known->second.inode == status.st_ino;
+    listed.push_back({.name = std::move(file),
+                      .inode = status.st_ino,
+                      .is_segment = S_ISREG(status.st_mode) && status.st_size == off_t{sizeof(shm::ProfilerSegment)},
+                      .file = {.user = status.st_uid, .is_known = is_known}});
   }
-  if (!error) return files;
+  if (!error) {
+    // A file is looked at under one name for each process, that by which it is known or the shortest; of what can't be
+    // a segment, a few are named.
+    std::ranges::sort(listed, {}, [](const Listed& one) {
+      return std::tuple(one.name.first, one.inode, !one.file.is_known, one.name.second.size(), one.name.second);
+    });
+    std::map<uint32_t, uint32_t> num_odd;
+    std::vector<Listed> candidates;
+    for (Listed& one : listed) {
+      if (!one.is_segment) {
+        if (num_odd[one.file.user]++ < kOddFilesNamed) candidates.push_back(std::move(one));
+        continue;
+      }
+      const bool is_twice = !candidates.empty() && candidates.back().is_segment &&
+                            candidates.back().name.first == one.name.first && candidates.back().inode == one.inode;
+      if (!is_twice) candidates.push_back(std::move(one));
+    }
+    std::vector<OwnedFile> owned;
+    for (const Listed& one : candidates) owned.push_back(one.file);
+    const std::vector<bool> chosen = ChooseWithinQuotas(owned, options_.num_per_user_max, options_.num_max);
+    std::set<FileName> files;
+    std::set<uint32_t> cut;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      if (chosen[i]) {
+        files.insert(std::move(candidates[i].name));
+      } else if (cut.insert(candidates[i].file.user).second) {
+        faults->push_back(
+            {options_.folder, fmt::format("user {} has more files here than are looked at: {} of one "
+                                          "user, {} in all, shared evenly",
+                                          candidates[i].file.user, options_.num_per_user_max, options_.num_max)});
+      }
+    }
+    return files;
+  }
   // Without permission a retry will fail, too; without a free descriptor it may succeed.
   const StatusCode code = error == std::errc::no_such_file_or_directory ? StatusCode::kNotFound
                           : error == std::errc::permission_denied       ? StatusCode::kInvalidArgument
@@ -123,7 +181,9 @@ SegmentFolder::SegmentFolder(const SegmentFolderOptions& options)
     : options_(options),
       jobs_(options.proc_folder),
       clock_offset_(ReadClockNs(CLOCK_REALTIME) - ReadClockNs(CLOCK_MONOTONIC)),
-      exits_(options.only_looks ? nullptr : std::make_unique<ExitWatch>(options.proc_folder)) {}
+      exits_(options.only_looks ? nullptr : std::make_unique<ExitWatch>(options.proc_folder)) {
+  options_.num_max = FilesWithin(options.num_max);
+}
 
 std::string SegmentFolder::PathOf(const FileName& file) const {
   return fmt::format("{}/{}", options_.folder, file.second);
@@ -162,6 +222,8 @@ FolderLook SegmentFolder::Look() {
   FolderLook look;
   look.at = SimTime(ReadClockNs(CLOCK_MONOTONIC)) + clock_offset_;
   patience_ms_ = kPatienceMs;
+  std::erase_if(records_, [](const auto& entry) { return entry.second.now == 0; });
+  for (auto& [user, records] : records_) records.latest = std::exchange(records.now, 0);
   if (const auto files = ListFiles(&look.faults); files.ok()) {
     for (const FileName& file : *files) processes_.try_emplace(file);
   } else {
@@ -226,6 +288,17 @@ model::ProcessExit SegmentFolder::ExitOf(const Process& process, SimTime now) co
   return exit;
 }
 
+bool SegmentFolder::IsTooMuch(const Process& process, const telemetry::ProcessReport& report) {
+  Records& records = records_[process.user];
+  const auto num_heavy = std::ranges::count_if(
+      records_, [&](const auto& entry) { return std::max(entry.second.latest, entry.second.now) > kManyRecords; });
+  const uint64_t share = options_.num_records_max / static_cast<uint64_t>(std::max<ptrdiff_t>(num_heavy, 1));
+  const uint64_t more = telemetry::NumRecords(report);
+  if (records.now > 0 && records.now + more > share) return true;
+  records.now += more;
+  return false;
+}
+
 bool SegmentFolder::LookAt(const FileName& file, Process* process, FolderLook* look) {
   const int32_t pid = file.first;
   const Result<ProcessStat> stat = ReadProcessStat(options_.proc_folder, pid);
@@ -234,6 +307,7 @@ bool SegmentFolder::LookAt(const FileName& file, Process* process, FolderLook* l
   const bool is_other = inode.has_value() && *inode != 0 && *inode != process->inode;
   if (process->file.is_open() && is_other) *process = Process();
   if (process->has_ended) return inode == 0;
+  if (process->left_out_until > look->at) return inode == 0;
   const auto fault = [&](const Status& status) {
     look->faults.push_back({PathOf(file), status.message()});
     return true;  // tried again at the next look
@@ -264,6 +338,18 @@ bool SegmentFolder::LookAt(const FileName& file, Process* process, FolderLook* l
   ProcessLook& seen = look->processes.emplace_back();
   seen.state = process->state;
   seen.report = process->tracker->Look(*contents, ReadClockNs(CLOCK_MONOTONIC));
+  if (IsTooMuch(*process, seen.report)) {
+    look->processes.pop_back();
+    const uint32_t user = process->user;
+    const uint64_t its_inode = process->inode;
+    *process = Process();
+    process->inode = its_inode;
+    process->user = user;
+    process->left_out_until = look->at + kLeftOutFor;
+    fault(Unavailable(
+        fmt::format("processes of user {} tell more than is kept of one user; it is left out for a minute", user)));
+    return false;
+  }
   if (!is_there) {
     seen.exit = ExitOf(*process, look->at);
     const bool is_regular = HasEndedByItself(seen.report, inode == 0, seen.exit.code);

@@ -13,7 +13,9 @@
 //             of a process that has ended, everything is. Its end, and when that was, is what the kernel tells of it
 //             (exit_watch.h); where it can't be watched, what /proc says, some time since the look before. Which job it
 //             is of: the name in the file, with what the kernel says of the process when it is first seen
-//             (process_owner.h). Of each user so many files are looked at.
+//             (process_owner.h). Only what may be a segment is looked at: a regular file of that size, under one name
+//             for each process; of each user so many, of all so many as there are descriptors for (file_quotas.h), and
+//             so much of what they tell. What tells more is left out for a while.
 // Cost        a look: at most some 530 calls of pread() and 5 MiB copied for each process, if its tables are full.
 //             Where /proc can't be read, a process is what it was at the look before, and one that was not known is
 //             left for the next look.
@@ -65,6 +67,11 @@ struct SegmentFolderOptions {
   // Files of one user that are looked at; > 0. Larger: more ranks of one user on a host; smaller: less work that one
   // user can make.
   uint32_t num_per_user_max = 512;
+  // Files of all users; less where the process may not have that many descriptors. > 0.
+  uint32_t num_max = 4096;
+  // Records of all processes in one look, shared by the users that have many; > 0. Larger: more memory that files with
+  // full tables can take, some 300 bytes for each.
+  uint64_t num_records_max = 400'000;
   // Beside the agent: the first look tells all that a segment remembers, and no file is taken away.
   bool only_looks = false;
 };
@@ -99,11 +106,18 @@ class SegmentFolder {
     WatchedExit exit;
     std::optional<SimTime> last_alive;  // when that was last known for sure
     std::optional<telemetry::SegmentTracker> tracker;
+    SimTime left_out_until;
+  };
+  struct Records {
+    uint64_t latest = 0;  // in the look before
+    uint64_t now = 0;     // in this one, so far
   };
 
   using FileName = std::pair<int32_t, std::string>;  // number of the process, and the name in the folder
 
   Result<std::set<FileName>> ListFiles(std::vector<SegmentFault>* faults) const;
+  // Whether the process's records are too many beside those of its user; it is left out then.
+  bool IsTooMuch(const Process& process, const telemetry::ProcessReport& report);
   std::string PathOf(const FileName& file) const;
   Status Open(const FileName& file, Process* process) const;
   // Inode of the file of that name; 0: nothing; none: the query failed.
@@ -125,6 +139,7 @@ class SegmentFolder {
   int64_t patience_ms_ = 0;           // of this look, for what the kernel is about to tell
   std::unique_ptr<ExitWatch> exits_;  // none where it only looks
   std::map<FileName, Process> processes_;
+  std::map<uint32_t, Records> records_;  // [user]
 };
 
 }  // namespace fairlead::service

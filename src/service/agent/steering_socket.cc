@@ -30,6 +30,10 @@ namespace {
 constexpr uint64_t kListener = 0;  // questions count from 1
 constexpr SimDuration kSilencePeriod(100'000'000);
 constexpr rlim_t kDescriptorsOfAgent = 256;
+// At one go: whoever connects again and again must not keep the agent from all else.
+constexpr int kAcceptedAtOnce = 64;
+constexpr int kBacklog = 4096;
+constexpr size_t kAllowancesMax = 1024;
 
 Result<sockaddr_un> MakeAddress(const std::string& path) {
   sockaddr_un address = {};
@@ -113,7 +117,7 @@ Result<SteeringSocket> SteeringSocket::Open(const SteeringSocketOptions& options
     return Failed(options.path, "make the socket");
   }
   FL_RETURN_IF_ERROR(SetRights(options.path, options.group));
-  if (listen(listener.get(), 1024) != 0) return Failed(options.path, "listen");
+  if (listen(listener.get(), kBacklog) != 0) return Failed(options.path, "listen");
   Descriptor epoll(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll.is_open() || !Watch(epoll.get(), listener.get(), kListener)) return Failed(options.path, "watch");
   return SteeringSocket(options, std::move(listener), std::move(epoll));
@@ -123,8 +127,8 @@ SteeringSocket::SteeringSocket(const SteeringSocketOptions& options, Descriptor 
     : options_(options), listener_(std::move(listener)), epoll_(std::move(epoll)) {
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  const rlim_t for_processes = limit.rlim_cur - std::min<rlim_t>(kDescriptorsOfAgent, limit.rlim_cur / 2);
-  options_.num_open_max = static_cast<uint32_t>(std::min<rlim_t>(options_.num_open_max, for_processes));
+  const rlim_t left = limit.rlim_cur - std::min<rlim_t>(kDescriptorsOfAgent, limit.rlim_cur / 2);
+  options_.num_open_max = static_cast<uint32_t>(std::min<rlim_t>(options_.num_open_max, std::max<rlim_t>(left / 2, 1)));
 }
 
 SteeringSocket::~SteeringSocket() {
@@ -132,7 +136,7 @@ SteeringSocket::~SteeringSocket() {
 }
 
 void SteeringSocket::Accept(SimTime now, std::vector<agent::HostEvent>* events) {
-  for (;;) {
+  for (int i = 0; i < kAcceptedAtOnce; ++i) {
     Descriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket.is_open()) return;
     ucred peer = {};
@@ -149,6 +153,22 @@ void SteeringSocket::Accept(SimTime now, std::vector<agent::HostEvent>* events) 
     clients_.emplace(number, Client{.socket = std::move(socket), .pid = peer.pid, .user = peer.uid, .since = now});
     Read(number, now, events);  // as a rule the question is there already
   }
+}
+
+bool SteeringSocket::MayAsk(uint32_t user, SimTime now) {
+  if (allowances_.size() > kAllowancesMax) {
+    std::erase_if(allowances_, [&](const auto& entry) {
+      return (now - entry.second.at).seconds().value() * options_.num_asked_per_second >= options_.num_asked_at_once;
+    });
+  }
+  const double most = options_.num_asked_at_once;
+  const auto [entry, is_new] = allowances_.try_emplace(user, most, now);
+  Allowance& allowance = entry->second;
+  const double earned = (now - std::exchange(allowance.at, now)).seconds().value() * options_.num_asked_per_second;
+  allowance.questions = std::min(most, allowance.questions + earned);
+  if (allowance.questions < 1) return false;
+  allowance.questions -= 1;
+  return true;
 }
 
 bool SteeringSocket::MakeRoom(const std::function<bool(const Client&)>& is_one, std::vector<agent::HostEvent>* events) {
@@ -212,6 +232,11 @@ void SteeringSocket::Read(uint64_t number, SimTime now, std::vector<agent::HostE
   if (!asked.ok()) {
     ++num_rejected_;
     if (asked.status().code() == StatusCode::kFailedPrecondition) Answer({.question = number});
+    return HangUp(number, events);
+  }
+  if (!MayAsk(client.user, now)) {
+    ++num_rejected_;
+    Answer({.question = number});
     return HangUp(number, events);
   }
   asked->question = number;

@@ -24,11 +24,16 @@ struct SteeringSocketOptions {
   std::string path;
   // Group that may send requests; empty: every user of the host (jobs run as many users).
   std::string group;
-  // Questions at once; less where the process may not have that many descriptors (RLIMIT_NOFILE): the agent keeps half
-  // of what it may have, but 256 at most, for itself.
+  // Questions at once; less where the process may not have that many descriptors (RLIMIT_NOFILE): the rest of the agent
+  // keeps half of what it may have, but 256 at most, and of what is left telemetry has half.
   uint32_t num_open_max = 4096;
   uint32_t num_open_per_process = 512;  // of one process
   uint32_t num_open_per_user = 1024;    // of one user
+  // Questions that one user may ask at once, and in each second from then on; > 0. More are answered at once: go on as
+  // you would. Larger: more of a user's processes can start together; smaller: less that one user can ask of the
+  // controller.
+  uint32_t num_asked_at_once = 8192;
+  uint32_t num_asked_per_second = 256;
   SimDuration question_patience = SimDuration(1'000'000'000);
   // connect() may block for minutes before its outcome is known: it is not waited for that long, its socket will show
   // it.
@@ -68,6 +73,8 @@ class SteeringSocket {
   void HangUp(uint64_t number, std::vector<agent::HostEvent>* events);
   // Hangs up on the oldest client of that kind; false: there is none.
   bool MakeRoom(const std::function<bool(const Client&)>& is_one, std::vector<agent::HostEvent>* events);
+  // Whether the user may ask one more question now.
+  bool MayAsk(uint32_t user, SimTime now);
   bool HasRoomFor(int32_t pid, uint32_t user, std::vector<agent::HostEvent>* events);
   void HangUpOnSilent(SimTime now, std::vector<agent::HostEvent>* events);
 
@@ -78,6 +85,11 @@ class SteeringSocket {
   std::map<uint64_t, Client> clients_;  // by question; in order of their coming
   std::map<int32_t, uint32_t> num_of_process_;
   std::map<uint32_t, uint32_t> num_of_user_;
+  struct Allowance {
+    double questions = 0;
+    SimTime at;
+  };
+  std::map<uint32_t, Allowance> allowances_;  // [user] of those that have asked of late
   uint64_t num_questions_ = 0;
   uint64_t num_rejected_ = 0;
   SimTime looked_for_silent_at_;

@@ -7,11 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <variant>
 
 #include "base/random.h"
 #include "base/temporary_folder.h"
@@ -193,6 +195,31 @@ TEST_F(SteeringSocketTest, AUserMayAskSoMuchAtOnce) {
     kill(attacker, SIGKILL);
     waitpid(attacker, nullptr, 0);
   }
+}
+
+// What is asked beyond that is answered at once, and is nobody else's burden.
+TEST_F(SteeringSocketTest, AUserMayAskSoOften) {
+  socket_.reset();
+  options_.num_asked_at_once = 3;
+  options_.num_asked_per_second = 1;
+  socket_.emplace(SteeringSocket::Open(options_).value());
+  const auto num_asked = [&](SimTime now) {
+    const Descriptor client = Connect();
+    Send(client, Question());
+    const auto events = Serve(now);
+    const auto is_question = [](const auto& event) { return std::holds_alternative<agent::PathRequested>(event); };
+    const auto count = std::ranges::count_if(events, is_question);
+    if (count > 0) return count;
+    shm::SteeringAnswer answer = {};
+    EXPECT_EQ(recv(client.get(), &answer, sizeof(answer), 0), ssize_t{sizeof(answer)});
+    EXPECT_EQ(answer.kind, shm::SteeringAnswerKind::kLeave);
+    return count;
+  };
+  const SimTime begin(1'000'000'000'000);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(num_asked(begin), 1) << i;
+  EXPECT_EQ(num_asked(begin), 0);
+  EXPECT_EQ(num_asked(begin + SimDuration(1'100'000'000)), 1);
+  EXPECT_EQ(num_asked(begin + SimDuration(1'200'000'000)), 0);
 }
 
 // Its process may listen on for a moment after its parent has seen its end.
