@@ -85,6 +85,9 @@ function history(detail) {
   ] }));
 }
 
+// As clocks here show it, and as those who are elsewhere are told.
+const moment = (at) => (Number.isFinite(at) ? `${time(at)} (${new Date(at * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC)` : UNKNOWN);
+
 function cost(finding) {
   if (finding.cost_share === null || finding.cost_share === undefined) return null;
   const hours = Number.isFinite(finding.cost_gpu_hours) ? `, ${count(Math.round(finding.cost_gpu_hours))} GPU-hours a day` : "";
@@ -106,11 +109,11 @@ export function findingView(facts, name, detail) {
       (finding.signs ?? []).length > 0 && ["known from", finding.signs.map(words).join(", ")],
       cost(finding),
       ["advice", words(finding.action ?? "")],
-      ["since", time(finding.confirmed_at_s ?? finding.suspected_at_s)],
-      ["until", isHolding ? "it holds" : time(finding.cleared_at_s)],
+      ["since", moment(finding.confirmed_at_s ?? finding.suspected_at_s)],
+      ["until", isHolding ? "it holds" : moment(finding.cleared_at_s)],
     ]),
     h("div", { key: "sections", class: "sections" },
-      section("Evidence", h("ul", {}, (finding.evidence ?? []).map((one) => h("li", { key: one }, one)))),
+      (finding.evidence ?? []).length > 0 && section("Evidence", h("ul", {}, finding.evidence.map((one) => h("li", { key: one }, one)))),
       detail && !Number.isFinite(detail.seen_at_s) && section("What it was made from", h("p", { class: "hint" }, "is not known any more: the controller was started again, or keeps newer ones only")),
       detail && iterations(finding, detail), detail && waits(detail), detail && delays(detail), detail && history(detail),
       detail && (detail.next ?? []).length > 0 && section("Next", h("ul", {}, detail.next.map((step) => h("li", { key: step.command }, h("code", {}, step.command), h("br", {}), step.shows)))))];

@@ -48,6 +48,15 @@ ANSWERS = {
     "/v1/connections": {"total": 1, "connections": [
         {"job": "big", "connection": 1, "queue_pair": 0, "source": "h0/nic0", "destination": "h1/nic0", "answer": "port",
          "plane": 0, "source_port": 50000, "wire_port": 50000, "links": ["leaf0->spine0", "spine0->leaf1"]}]},
+    "/v1/findings/4": {
+        "finding": {"job": "big", "id": 4, "syndrome": "non_comm_slow", "culprits": ["rank 3 on h0"], "hosts": ["h0"],
+                    "suspected_at_s": 1.7e9, "confirmed_at_s": 1.7e9 + 20, "cleared_at_s": None, "confidence": 0.93,
+                    "cost_share": 0.2, "action": "watch", "text": "rank 3 is slow", "evidence": ["12 windows"]},
+        "seen_at_s": 1.7e9 + 20,
+        "blocks": [{"at_s": 1.7e9 - 10, "seconds": 1.0}, {"at_s": 1.7e9 + 10, "seconds": 1.25, "own_seconds": 1.2}],
+        "wait_nodes": [{"label": "rank 0"}, {"label": "rank 3", "is_culprit": True}], "waits": [{"from": 0, "to": 1}],
+        "history": [{"id": 2, "job": "small", "text": "hung", "confirmed_at_s": 1.6e9, "cleared_at_s": 1.6e9 + 60}],
+        "next": [{"command": "fairlead describe host h0", "shows": "more"}]},
     "/v1/steering": {"mode": "act", "isolated": ["h1"], "hosts": [], "jobs": [], "open_actions": [], "log": []},
 }
 
@@ -153,13 +162,33 @@ class ClientCommandTest(CommandCase):
                             ("link", "leaf0->spine0"): ["200 Gb/s", "big (1 queue pair)"],
                             ("host", "h0"): ["connected", "big", "rank 3 computes"],
                             ("host", "h1"): ["isolated"],
-                            ("finding", "4"): ["93.0 %", "it holds", "12 windows"]}.items():
+                            ("finding", "4"): ["93.0 %", "it holds", "12 windows", "1.25 times as long", "rank 0 -> rank 3",
+                                               "finding 2 of small: hung", "fairlead describe host h0"]}.items():
             with self.subTest(args=args):
                 result = self.ask(gateway, "describe", *args)
                 self.assertEqual(result.returncode, 0, result.stderr)
                 for part in parts:
                     self.assertIn(part, result.stdout)
         self.assert_refused(self.ask(gateway, "describe", "job", "bog"), "no job 'bog'", "fairlead get jobs")
+
+    def test_a_finding_is_a_page_to_send_on(self):
+        gateway = self.gateway()
+        page, answer = (os.path.join(self.folder, name) for name in ("deep/finding.html", "finding.json"))
+        result = self.ask(gateway, "describe", "finding", "4", "--html", page, "--json", answer)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("Page written to", result.stdout)
+        with open(page) as file:
+            text = file.read()
+        for part in ("rank 3 is slow", "<svg", "Who waits for whom", "2023-11-14 22:13:40", "finding 2 of small"):
+            self.assertIn(part, text)
+        with open(answer) as file:
+            self.assertEqual(json.load(file), gateway.answers["/v1/findings/4"])
+        self.assert_refused(self.ask(gateway, "describe", "finding", "x"), "no finding 'x'", "findings --all")
+        self.assert_refused(self.ask(gateway, "describe", "job", "big", "--html", page), "--html and --json are for findings")
+        gateway.answers["/v1/findings/4"] = dict(gateway.answers["/v1/findings/4"], waits=[{"from": 0, "to": 7}])
+        result = self.ask(gateway, "describe", "finding", "4")
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("can't be read", result.stderr)
 
     def test_orders_reach_the_controller(self):
         gateway = self.gateway()

@@ -90,6 +90,22 @@ class Cluster:
                               "cleared_at_s": cleared_at_s, "confidence": 0.9, "cost_share": None, "cost_gpu_hours": None,
                               "action": "isolate and restart", "sub_cause": "none", "text": text, "evidence": []})
 
+    def prove(self, number):
+        """What a controller gives out of one finding: it has been slow for 20 s."""
+        finding = next((one for one in self.findings if one["id"] == number), None)
+        if finding is None:
+            return None
+        blocks = [{"at_s": self.now - 60 + 2 * i, "seconds": 1 if i < 10 else 1.5, "own_seconds": 0.9 if i < 10 else 1.4,
+                   "like_low_seconds": 0.8, "like_median_seconds": 0.9, "like_high_seconds": 1.0} for i in range(25)]
+        return {"finding": finding, "seen_at_s": self.now - 20, "blocks": blocks,
+                "wait_nodes": [{"label": "7 ranks: 0–2, 4–7"}, {"label": "all_reduce 17 on world", "is_operation": True},
+                               {"label": "rank 3", "is_culprit": True}],
+                "waits": [{"from": 0, "to": 1}, {"from": 1, "to": 2}],
+                "delays": [{"source": 0, "destination": 1, "ratio": 1.02}, {"source": 1, "destination": 0, "ratio": 4.2, "is_accused": True}],
+                "delays_left_out": 100, "rank_hosts": ["h0", "h1"],
+                "history": [{"id": 2, "job": "job1", "text": "hung for 20 s", "confirmed_at_s": self.now - 900, "cleared_at_s": self.now - 800}],
+                "next": [{"command": "fairlead describe host h1", "shows": "what else is known of the host"}]}
+
     def isolate(self, host):
         self.steering["isolated"].append(host)
         self.steering["hosts"].append({"name": host, "condition": "isolated"})
@@ -151,6 +167,8 @@ class MockController:
             return cluster.connections(query.get("job", [""])[0], min(10_000, int(query.get("limit", ["10000"])[0])))
         if path == "/v1/steering":
             return cluster.steering
+        if path.startswith("/v1/findings/"):
+            return cluster.prove(int(path.removeprefix("/v1/findings/")))
         name = path.removeprefix("/v1/")
         if name == "jobs" and self.ticks:
             cluster.tick()

@@ -180,6 +180,30 @@ class PageTest(unittest.TestCase):
         self.browser.wait("document.querySelector('#facts').innerText.includes('✓ connected')")
         self.calm()
 
+    def test_a_finding_shows_what_it_was_made_from(self):
+        cluster = Cluster()
+        cluster.be_troubled()
+        self.start(cluster)
+        self.browser.click("#findings a[href='#finding=1']")
+        self.browser.wait("document.querySelector('#view-title')?.innerText === 'Finding 1'")
+        self.browser.wait("document.querySelector('#waits')")
+        self.assertEqual(self.text("#finding-text"), "⚠ rank 3 is late in every all-reduce")
+        self.assertIn("A block of iterations took 1 s before it was suspected, and 1.5 s since: 1.50×.", self.text("main"))
+        self.assertIn("all_reduce 17 on world waits for ⚠ rank 3", self.text("#waits"))
+        self.assertEqual(self.names("delays"), ["rank 1 on h1", "rank 0 on h0"])
+        self.assertIn("102 pairs of ranks were measured", self.text("main"))
+        curves = self.browser.evaluate("[...document.querySelectorAll('svg .curve')].map(e => e.getBoundingClientRect().width > 100)")
+        self.assertEqual(curves, [True, True, True])
+        self.assertEqual(self.browser.evaluate("document.querySelector('svg').namespaceURI"), "http://www.w3.org/2000/svg")
+        self.browser.click("#history a[href='#finding=2']")
+        self.browser.wait("document.querySelector('#view-title')?.innerText === 'Finding 2'")
+        self.calm()
+
+    def test_a_finding_that_is_not_there_is_said_to_be(self):
+        self.start(hash="#finding=99")
+        self.browser.wait("document.querySelector('#view-title')?.innerText === 'Finding 99'")
+        self.assertIn("knows no finding of this number", self.text("main"))
+
     def test_links_lead_to_jobs_and_hosts(self):
         self.start(hash="#link=leaf0-%3Espine1")
         self.browser.wait("document.querySelector('#link-jobs')")
