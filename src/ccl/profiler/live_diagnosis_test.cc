@@ -207,6 +207,13 @@ TEST_F(LiveDiagnosisTest, AStuckRankBecomesAFindingThatItsHostReceives) {
   EXPECT_THAT(Get("/v1/events"), HasSubstr("comm_hang: "));
   EXPECT_THAT(Get("/metrics"), HasSubstr("fairlead_findings{syndrome=\"comm_hang\"} 1"));
   for (const size_t host : {0, 1, 3}) EXPECT_FALSE(agents_[host]->IsAccused());
+  // What it was made from.
+  const json detail = json::parse(Get("/v1/findings/1"));
+  EXPECT_EQ(detail["finding"]["text"], finding["text"]);
+  EXPECT_GE(detail["seen_at_s"].get<double>(), finding["suspected_at_s"].get<double>());
+  EXPECT_FALSE(detail["waits"].empty()) << detail.dump();
+  EXPECT_FALSE(detail["next"].empty());
+  EXPECT_EQ(json::parse(Get("/v1/findings/2"))["error"], "there is no finding 2");
 }
 
 TEST_F(LiveDiagnosisTest, AKilledRankIsFound) {
