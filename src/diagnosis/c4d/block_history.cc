@@ -1,7 +1,7 @@
 #include "diagnosis/c4d/block_history.h"
 
 #include <algorithm>
-#include <set>
+#include <cstddef>
 
 namespace fairlead::diagnosis::c4d {
 
@@ -16,33 +16,44 @@ void BlockHistory::Add(uint32_t role, std::span<const BlockSample> samples, doub
   if (blocks.size() > num_kept_) blocks.pop_front();
 }
 
+namespace {
+
+// Args: values: reordered; not empty. share: 0..1.
+double QuantileInPlace(std::vector<float>& values, double share) {
+  const auto place = static_cast<ptrdiff_t>(share * static_cast<double>(values.size()));
+  std::nth_element(values.begin(), values.begin() + place, values.end());
+  return values[static_cast<size_t>(place)];
+}
+
+}  // namespace
+
 std::vector<model::IterationBlock> BlockHistory::Of(uint32_t role, std::span<const model::RankId> accused) const {
   const auto found = blocks_.find(role);
   if (found == blocks_.end()) return {};
-  const std::set<uint32_t> accused_ranks = [&] {
-    std::set<uint32_t> ranks;
-    for (const model::RankId rank : accused) ranks.insert(rank.value());
-    return ranks;
-  }();
+  std::vector<bool> is_accused;  // [rank]
+  for (const model::RankId rank : accused) {
+    is_accused.resize(std::max(is_accused.size(), rank.index() + 1), false);
+    is_accused[rank.index()] = true;
+  }
   std::vector<model::IterationBlock> blocks;
+  std::vector<float> like;
   for (const Block& block : found->second) {
     model::IterationBlock& seen = blocks.emplace_back();
     seen.at = block.at;
     seen.seconds = block.seconds;
-    if (accused_ranks.empty()) continue;
-    std::vector<double> like;
+    if (accused.empty()) continue;
+    like.clear();
     for (const Own& own : block.own) {
-      if (accused_ranks.contains(own.rank)) {
+      if (own.rank < is_accused.size() && is_accused[own.rank]) {
         seen.own_seconds = std::max<double>(seen.own_seconds.value_or(0), own.seconds);
       } else {
         like.push_back(own.seconds);
       }
     }
     if (like.empty()) continue;
-    std::ranges::sort(like);
-    seen.like_low_seconds = like[like.size() / 4];
-    seen.like_median_seconds = like[like.size() / 2];
-    seen.like_high_seconds = like[like.size() * 3 / 4];
+    seen.like_low_seconds = QuantileInPlace(like, 0.25);
+    seen.like_median_seconds = QuantileInPlace(like, 0.5);
+    seen.like_high_seconds = QuantileInPlace(like, 0.75);
   }
   return blocks;
 }

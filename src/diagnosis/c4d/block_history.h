@@ -1,8 +1,9 @@
 // The latest blocks of iterations of a job: how long they took, and what each rank did in them by itself. For people:
 // no detector reads it.
 //
-// Cost        a block: linear in its ranks. Memory: 4 bytes for each rank and block, of kBlocksMax blocks of each role,
-//             fewer where the job has more than kRanksMany ranks.
+// Cost        a block: linear in its ranks; a question: linear in the blocks and ranks of the role. Memory: 8 bytes for
+//             each rank and block, of kBlocksMax blocks of each role, fewer where the job has more than kRanksMany
+//             ranks.
 #pragma once
 
 #include <cstdint>
