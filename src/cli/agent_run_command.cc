@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/descriptor_limit.h"
@@ -17,6 +18,7 @@
 #include "cli/named_choice.h"
 #include "report/json_value.h"
 #include "report/printable_text.h"
+#include "service/agent/dcgm_source.h"
 #include "service/agent/gpu_counter_files.h"
 #include "service/agent/gpu_meter.h"
 #include "service/agent/host_agent_server.h"
@@ -43,6 +45,7 @@ struct AgentRunOptions {
   std::string gpu_counters;  // folder; empty: none
   std::string gpu_meter = "auto";
   bool ignores_symptoms = false;
+  std::string dcgm;
   std::string json;
 };
 
@@ -84,14 +87,26 @@ Status MeasureGpus(const AgentRunOptions& options, const std::shared_ptr<const s
   return OkStatus();
 }
 
-void WatchSymptoms(const AgentRunOptions& options, const std::shared_ptr<const service::nvml::Library>& nvml,
-                   service::HostAgentServerOptions* server) {
-  if (options.ignores_symptoms) return;
-  auto watch = std::make_shared<service::SymptomWatch>(service::SymptomWatchOptions{.nvml = nvml});
+Status WatchSymptoms(const AgentRunOptions& options, const std::shared_ptr<const service::nvml::Library>& nvml,
+                     service::HostAgentServerOptions* server) {
+  if (options.ignores_symptoms) return OkStatus();
+  service::SymptomWatchOptions of_watch{.nvml = nvml};
+  if (!options.dcgm.empty()) {
+    auto started = service::DcgmSource::Start(options.dcgm);
+    if (!started.ok()) return InvalidArgument("--dcgm: " + started.status().message());
+    const std::shared_ptr<service::DcgmSource> source = std::move(started).value();
+    of_watch.take_dcgm = [source, log = server->log, was_ok = std::make_shared<bool>(true)] {
+      const Status status = source->status();
+      if (std::exchange(*was_ok, status.ok()) && !status.ok()) log("DCGM's metrics are missing: " + status.message());
+      return source->Take();
+    };
+  }
+  auto watch = std::make_shared<service::SymptomWatch>(of_watch);
   if (!watch->kernel_log_status().ok()) {
     server->log(fmt::format("device errors are not seen: {}", watch->kernel_log_status().message()));
   }
   server->read_symptoms = [watch] { return watch->Look(); };
+  return OkStatus();
 }
 
 Result<std::vector<IpAddress>> ReadNics(const std::vector<std::string>& texts) {
@@ -160,7 +175,7 @@ Status Run(AgentRunOptions options) {
   server.log(DescribeRaisedDescriptorLimit());
   FL_ASSIGN_OR_RETURN(const auto nvml, LoadNvml(options, server));
   FL_RETURN_IF_ERROR(MeasureGpus(options, nvml, &server));
-  WatchSymptoms(options, nvml, &server);
+  FL_RETURN_IF_ERROR(WatchSymptoms(options, nvml, &server));
   options.client.random_seed = DrawSeed();
   const std::atomic<bool>& stop = StopRequested();
   service::ServiceNotifier notifier = service::ServiceNotifier::FromEnvironment();
@@ -207,6 +222,9 @@ void AddAgentRunCommand(CLI::App* agent, Invocation* invocation) {
       ->capture_default_str();
   run->add_flag("--no-symptoms", options->ignores_symptoms,
                 "Do not read this host's kernel log and the state of its GPUs and NICs");
+  run->add_option("--dcgm", options->dcgm,
+                  "DCGM exporter of this host, for errors of GPUs: its file, or http://127.0.0.1:9400/metrics")
+      ->type_name("SOURCE");
   run->add_option("--gpu-counters", options->gpu_counters, "Folder with counters of emulated GPUs (labs)")
       ->type_name("FOLDER");
   run->add_option("--segments", options->server.segments,

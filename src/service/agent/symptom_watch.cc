@@ -106,6 +106,7 @@ std::vector<HostSymptomRecord> SymptomWatch::Look() {
   Symptoms symptoms;
   ReadKernelLog(&symptoms);
   AskNvml(&symptoms);
+  ReadDcgm(&symptoms);
   ReadPorts(&symptoms);
   return symptoms;
 }
@@ -151,6 +152,16 @@ void SymptomWatch::AskNvml(Symptoms* symptoms) {
           fmt::format("{} uncorrected memory errors", errors - known->second), symptoms);
     }
     known->second = errors;
+  }
+}
+
+// Less often than there are looks.
+void SymptomWatch::ReadDcgm(Symptoms* symptoms) {
+  if (!options_.take_dcgm) return;
+  const std::string text = options_.take_dcgm();
+  if (text.empty()) return;
+  for (const HostSymptomRecord& record : dcgm_.Read(text)) {
+    Add(record.symptom, record.device, CleanText(record.text), symptoms);
   }
 }
 

@@ -4,6 +4,7 @@
 // Sources     kernel log: Xid errors, GPUs off the bus, links down, NIC and PCIe errors, processes killed for their
 //             memory, tasks and disks that do not answer (telemetry/kernel_message.h);
 //             NVML: clocks down for heat or a power brake, uncorrected memory errors;
+//             DCGM exporter: the same and NVLink errors, where one runs (telemetry/dcgm_metrics.h);
 //             counters of InfiniBand and RoCE ports: links that went down or were trained again, symbol errors
 // Method      what has happened since the look before; what holds, such as a throttled GPU, with each look. What was
 //             before the first look is history.
@@ -12,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -22,6 +24,7 @@
 #include "base/status.h"
 #include "model/telemetry.h"
 #include "service/agent/nvml.h"
+#include "telemetry/dcgm_metrics.h"
 
 namespace fairlead::service {
 
@@ -30,6 +33,7 @@ struct SymptomWatchOptions {
   std::string gpu_folder = "/proc/driver/nvidia/gpus";  // of folders that are named by PCI addresses
   std::string port_folder = "/sys/class/infiniband";    // DEVICE/ports/N/counters
   std::shared_ptr<const nvml::Library> nvml = nullptr;  // null: nothing is asked of it
+  std::function<std::string()> take_dcgm = {};          // newer metrics of its exporter; empty: there is none
 };
 
 // Thread: one.
@@ -49,6 +53,7 @@ class SymptomWatch {
 
   void ReadKernelLog(Symptoms* symptoms);
   void AskNvml(Symptoms* symptoms);
+  void ReadDcgm(Symptoms* symptoms);
   void ReadPorts(Symptoms* symptoms);
   uint32_t GpuAt(std::string_view pci_address) const;
 
@@ -58,6 +63,7 @@ class SymptomWatch {
   std::vector<nvml::Device> gpus_;
   std::map<size_t, uint64_t> memory_errors_;     // [GPU] at the look before
   std::map<std::string, uint64_t> port_counts_;  // [file] at the look before
+  telemetry::DcgmMetrics dcgm_;
 };
 
 }  // namespace fairlead::service

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 
 #include "base/temporary_folder.h"
 #include "service/agent/fake_nvml_example.h"
@@ -66,6 +67,19 @@ TEST_F(SymptomWatchTest, MessagesOfTheKernelAreOfTheGpuAtTheirAddress) {
   Log("4,12,22,-;Out of memory: Killed process 7 (py\xff\x01thon3)\n");
   EXPECT_THAT(watch.Look(),
               ElementsAre(Record(HostSymptom::kOutOfMemory, 0, "Out of memory: Killed process 7 (py??thon3)")));
+}
+
+// The exporter is asked less often than there are looks; what it said at the first one is history.
+TEST_F(SymptomWatchTest, WhatDcgmsExporterSays) {
+  SymptomWatchOptions options = Options();
+  std::string text = "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{gpu=\"2\"} 1\n";
+  options.take_dcgm = [&] { return std::exchange(text, {}); };
+  SymptomWatch watch(options);
+  EXPECT_THAT(watch.Look(), IsEmpty());
+  text = "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{gpu=\"2\"} 3\n";
+  EXPECT_THAT(watch.Look(),
+              ElementsAre(Record(HostSymptom::kGpuMemoryError, 2, "uncorrected memory errors (DCGM: +2)")));
+  EXPECT_THAT(watch.Look(), IsEmpty());
 }
 
 TEST_F(SymptomWatchTest, WithoutAKernelLogTheOtherSourcesAreRead) {
