@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "traffic/c4p/request_faults.h"
 
 namespace fairlead::traffic::c4p {
 
@@ -14,6 +15,7 @@ C4pMaster::C4pMaster(const topology::Fabric& fabric, const C4pOptions& options)
     : fabric_(&fabric),
       options_(options),
       time_(options.max_clock_step),
+      outputs_(&counters_),
       catalogue_(fabric),
       allocator_(&catalogue_),
       ports_(&catalogue_, options.ports, options.epoch_base, options.hash_configuration),
@@ -49,7 +51,7 @@ std::vector<PathAction> C4pMaster::Handle(SimTime clock, std::span<const PathEve
   VerifyPorts();
   for (const QueuePairRef ref : hashed_.Unseen(time_.now() - options_.scan_timeout)) AskForHashedPath(ref);
   StartProbeRound();
-  return TakeActions();
+  return outputs_.Take(connections_, [this](QueuePairRef ref) { return AnswerOf(ref); });
 }
 
 void C4pMaster::HandleOne(const PathEvent& event) {
@@ -61,18 +63,14 @@ void C4pMaster::HandleOne(const PathEvent& event) {
   if (const auto* reported = std::get_if<LinkReported>(&event)) Report(*reported);
 }
 
-void C4pMaster::Reject(std::string reason) {
-  ++counters_.rejected_events;
-  actions_.emplace_back(EventRejected{std::move(reason)});
-}
-
 bool C4pMaster::IsKnownHost(HostId host, JobId job, std::string_view what) {
   if (host.index() >= fabric_->num_hosts()) {
-    Reject(fmt::format("c4p: {}: no host {}; the fabric has {} hosts", what, host.value(), fabric_->num_hosts()));
+    outputs_.Reject(
+        fmt::format("c4p: {}: no host {}; the fabric has {} hosts", what, host.value(), fabric_->num_hosts()));
     return false;
   }
   if (!job.valid()) {
-    Reject(fmt::format("c4p: {} of {}: names no job", what, fabric_->HostName(host)));
+    outputs_.Reject(fmt::format("c4p: {} of {}: names no job", what, fabric_->HostName(host)));
     return false;
   }
   alive_[host] = time_.now();
@@ -93,7 +91,7 @@ void C4pMaster::Renew(const LeasesRenewed& event) {
   }
   if (is_complete) return;
   ++counters_.unknown_renewals;
-  actions_.emplace_back(AnnouncementWanted{event.host});
+  outputs_.Add(AnnouncementWanted{event.host});
 }
 
 void C4pMaster::Release(const ConnectionsReleased& event) {
@@ -135,15 +133,15 @@ void C4pMaster::Announce(const LeasesAnnounced& event) {
 }
 
 void C4pMaster::AnnounceOne(LeaseId lease, const HeldConnection& held) {
-  std::string fault = FindFault(lease, held.request);
+  std::string fault = FindFault(*fabric_, lease, held.request);
   const auto known = connections_.Find(lease.job, held.request.connection);
-  if (fault.empty() && known) fault = FindConflict(lease, *known, held.request);
+  if (fault.empty() && known) fault = FindConflict(*fabric_, connections_.at(*known), lease, held.request);
   if (fault.empty() && held.queue_pairs.size() != held.request.num_queue_pairs) {
     fault = fmt::format("expected {} queue pairs, found {}", held.request.num_queue_pairs, held.queue_pairs.size());
   }
   if (!fault.empty()) {
-    Reject(fmt::format("c4p: announcement of {}, job {}, connection {}: {}", fabric_->HostName(lease.host),
-                       lease.job.value(), held.request.connection, fault));
+    outputs_.Reject(fmt::format("c4p: announcement of {}, job {}, connection {}: {}", fabric_->HostName(lease.host),
+                                lease.job.value(), held.request.connection, fault));
     return;
   }
   if (known) {
@@ -161,13 +159,13 @@ void C4pMaster::Compare(uint32_t slot, const HeldConnection& held) {
     const bool is_managed = ours.kind != QueuePairAnswer::Kind::kUnmanaged;
     const HeldPath theirs = {.is_managed = is_managed, .plane = ours.plane, .path = ours.path, .port = ours.port};
     const bool is_same = is_managed ? theirs == held.queue_pairs[q] : !held.queue_pairs[q].is_managed;
-    if (!is_same) Notify({slot, q}, MoveCause::kCorrected);
+    if (!is_same) outputs_.Notify({slot, q}, MoveCause::kCorrected);
   }
 }
 
 void C4pMaster::Adopt(QueuePairRef ref, const HeldPath& held) {
   if (!options_.chooses_paths) {
-    if (held.is_managed) Notify(ref, MoveCause::kCorrected);
+    if (held.is_managed) outputs_.Notify(ref, MoveCause::kCorrected);
     return;
   }
   // Adopted queue pairs may be on links known to be down, and those without a path may find one.
@@ -181,7 +179,7 @@ void C4pMaster::Adopt(QueuePairRef ref, const HeldPath& held) {
   const LeafPaths* paths = has_plane ? &catalogue_.Paths(from[held.plane].leaf, to[held.plane].leaf) : nullptr;
   if (paths == nullptr || held.path >= paths->num_paths) {
     links_returned_ = true;
-    if (held.is_managed) Notify(ref, MoveCause::kStranded);
+    if (held.is_managed) outputs_.Notify(ref, MoveCause::kStranded);
     return;
   }
   std::vector<LinkId> route = {from[held.plane].up};
@@ -208,7 +206,7 @@ void C4pMaster::ExpireLeases() {
       RemoveConnection(slot);
     }
     ++counters_.leases_expired;
-    endings_.emplace_back(LeaseExpired{.lease = lease, .num_queue_pairs = num_queue_pairs});
+    outputs_.AddAfter(LeaseExpired{.lease = lease, .num_queue_pairs = num_queue_pairs});
   }
 }
 
@@ -229,32 +227,10 @@ void C4pMaster::RemoveConnection(uint32_t slot) {
     hashed_.Forget(ref);
     unmanaged_.erase(ref);
     off_plane_.erase(ref);
-    moves_.erase(ref);
+    outputs_.Withdraw(ref);
   }
   connections_.Remove(slot);
   imbalance_.NoteChange();
-}
-
-std::vector<PathAction> C4pMaster::TakeActions() {
-  std::vector<PathAction> actions = std::exchange(actions_, {});
-  std::move(endings_.begin(), endings_.end(), std::back_inserter(actions));
-  endings_.clear();
-  std::map<HostId, std::vector<PathMove>> moves;
-  for (const auto& [ref, cause] : std::exchange(moves_, {})) {
-    const ConnectionState& connection = connections_.at(ref.connection);
-    ++counters_.moves[static_cast<size_t>(cause)];
-    moves[connection.lease.host].push_back({.job = connection.lease.job,
-                                            .connection = connection.request.connection,
-                                            .queue_pair = ref.queue_pair,
-                                            .answer = AnswerOf(ref),
-                                            .cause = cause});
-  }
-  for (auto& [host, of_host] : moves) actions.emplace_back(PathsMoved{host, std::move(of_host)});
-  for (auto& [host, scans] : std::exchange(scan_orders_, {})) {
-    for (const PortScan& scan : scans) counters_.ports_asked += scan.ports.size();
-    actions.emplace_back(ScanPorts{host, std::move(scans)});
-  }
-  return actions;
 }
 
 void C4pMaster::VisitQueuePairs(const std::function<void(const HeldQueuePair&)>& visit) const {

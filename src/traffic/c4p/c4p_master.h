@@ -28,7 +28,6 @@
 // Oracle      c4p_master_laws_test.cc: laws over random events, replay, restart.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -38,6 +37,7 @@
 #include <string>
 #include <vector>
 
+#include "traffic/c4p/c4p_counters.h"
 #include "traffic/c4p/c4p_options.h"
 #include "traffic/c4p/connection_table.h"
 #include "traffic/c4p/hashed_paths.h"
@@ -46,6 +46,7 @@
 #include "traffic/c4p/link_watch.h"
 #include "traffic/c4p/path_allocator.h"
 #include "traffic/c4p/path_catalogue.h"
+#include "traffic/c4p/path_outputs.h"
 #include "traffic/c4p/pending_scans.h"
 #include "traffic/c4p/port_steering.h"
 #include "traffic/c4p/probe_plan.h"
@@ -55,28 +56,6 @@
 #include "traffic/steady_time.h"
 
 namespace fairlead::traffic::c4p {
-
-// What happened since the start.
-struct C4pCounters {
-  uint64_t requests = 0;               // of connections
-  uint64_t duplicate_requests = 0;     // of them: answered again
-  uint64_t refused_requests = 0;       // of them: bad input
-  uint64_t queue_pairs_placed = 0;     // at their request
-  uint64_t queue_pairs_unmanaged = 0;  // at their request
-  uint64_t queue_pairs_adopted = 0;    // by announcement
-  uint64_t connections_released = 0;
-  uint64_t unknown_releases = 0;  // of connections or leases that are not held
-  uint64_t leases_expired = 0;
-  uint64_t unknown_renewals = 0;  // heartbeats for unknown leases
-  uint64_t ports_asked = 0;
-  uint64_t scans_overdue = 0;
-  uint64_t bad_scans = 0;  // that were answered with what names a NIC, plane or port that there is not
-  uint64_t rejected_events = 0;
-  std::array<uint64_t, kNumMoveCauses> moves = {};  // answers that changed, [cause]
-
-  uint64_t of(MoveCause cause) const { return moves[static_cast<size_t>(cause)]; }
-  friend bool operator==(const C4pCounters&, const C4pCounters&) = default;
-};
 
 class C4pMaster final : public PathService {
  public:
@@ -121,15 +100,11 @@ class C4pMaster final : public PathService {
   std::vector<uint32_t> SlotsOf(LeaseId lease) const;
   void RemoveConnection(uint32_t slot);
   bool IsKnownHost(HostId host, JobId job, std::string_view what);
-  void Reject(std::string reason);
-  std::vector<PathAction> TakeActions();
 
   // c4p_master_requests.cc: requests, and the paths that they are given.
   void Grant(std::span<const PathEvent> requests);
   void Register(const PathsRequested& request, std::vector<std::string>* errors,
                 std::map<JobId, std::vector<QueuePairRef>>* newcomers);
-  std::string FindFault(LeaseId lease, const ConnectionRequest& request) const;
-  std::string FindConflict(LeaseId lease, uint32_t slot, const ConnectionRequest& request) const;
   // Reserves paths for queue pairs of a job that have none; returns those that got one.
   std::vector<QueuePairRef> Place(JobId job, std::span<const QueuePairRef> refs);
   void NoteReservation(QueuePairRef ref, ReservationId id);
@@ -156,7 +131,6 @@ class C4pMaster final : public PathService {
   // Whether such a queue pair is held. Its ports are in use from now on.
   bool NoteOpened(const QueuePairOpened& event);
   void SteerOpened(const QueuePairOpened& event);
-  void Notify(QueuePairRef ref, MoveCause cause);
   void LearnPorts(std::span<const PortScanSeen> scans);
   // Ports in use are probed again from time to time; where none was found another search is made, later each time.
   void QueueVerification(QueuePairRef ref);
@@ -188,6 +162,8 @@ class C4pMaster final : public PathService {
   const topology::Fabric* fabric_;
   C4pOptions options_;
   SteadyTime time_;
+  C4pCounters counters_;
+  PathOutputs outputs_;
   // Lists of paths are remembered when asked for; what it answers does not change.
   mutable PathCatalogue catalogue_;
   PathAllocator allocator_;
@@ -218,15 +194,10 @@ class C4pMaster final : public PathService {
   bool links_returned_ = false;
   bool epochs_changed_ = false;
   std::optional<MoveCause> balance_cause_;
-  std::vector<PathAction> actions_;
-  std::vector<PathAction> endings_;
-  std::map<QueuePairRef, MoveCause> moves_;
-  std::map<HostId, std::vector<PortScan>> scan_orders_;
 
   ImbalanceWatch imbalance_;
   SimTime next_probe_round_;
   uint64_t num_probe_rounds_ = 0;
-  C4pCounters counters_;
 };
 
 }  // namespace fairlead::traffic::c4p

@@ -33,7 +33,7 @@ void C4pMaster::Report(const LinkReported& event) {
   if (changes.ok()) {
     Apply(std::move(changes).value());
   } else {
-    Reject(changes.status().message());
+    outputs_.Reject(changes.status().message());
   }
 }
 
@@ -43,7 +43,7 @@ void C4pMaster::Apply(std::vector<LinkStateChanged> changes) {
     const double before = catalogue_.health(link);
     const double after = links_.HealthOf(link);
     const bool is_first_choice = UseOf(links_.state(link)) == LinkUse::kFirstChoice;
-    actions_.emplace_back(std::move(change));
+    outputs_.Add(std::move(change));
     if (!allocator_.SetHealth(link, after)) continue;
     must_replan_ = true;
     imbalance_.NoteChange();
@@ -81,13 +81,13 @@ void C4pMaster::Replan() {
 void C4pMaster::MoveTo(QueuePairRef ref, MoveCause cause) {
   NoteReservation(ref, connections_.at(ref).reservation);
   Steer(ref);
-  Notify(ref, cause);
+  outputs_.Notify(ref, cause);
 }
 
 void C4pMaster::Strand(QueuePairRef ref) {
   allocator_.Release(connections_.at(ref).reservation);
   NoteReservation(ref, ReservationId());
-  Notify(ref, MoveCause::kStranded);
+  outputs_.Notify(ref, MoveCause::kStranded);
 }
 
 void C4pMaster::RetryUnmanaged() {
@@ -96,7 +96,7 @@ void C4pMaster::RetryUnmanaged() {
   for (const auto& [job, refs] : jobs) {
     for (const QueuePairRef ref : Place(job, refs)) {
       Steer(ref);
-      Notify(ref, MoveCause::kPathAvailable);
+      outputs_.Notify(ref, MoveCause::kPathAvailable);
     }
   }
 }
@@ -112,7 +112,7 @@ void C4pMaster::ReturnToPlanes() {
     allocator_.Release(id);
     Place(connection.lease.job, {&ref, 1});
     Steer(ref);
-    Notify(ref, MoveCause::kLinkBack);
+    outputs_.Notify(ref, MoveCause::kLinkBack);
   }
 }
 
@@ -135,13 +135,13 @@ void C4pMaster::AskForHashedPath(QueuePairRef ref) {
   const uint64_t epoch = ports_.EpochOf(from[0].leaf, to[0].leaf);
   const uint16_t port = hashed_.NoteAsked(ref, epoch, time_.now());
   // The host's own hash chooses the plane; the order needs one that there is.
-  scan_orders_[connection.lease.host].push_back({.source = request.source,
-                                                 .destination = request.destination,
-                                                 .plane = 0,
-                                                 .protocol = request.protocol,
-                                                 .destination_port = request.destination_port,
-                                                 .epoch = epoch,
-                                                 .ports = {port}});
+  outputs_.Scan(connection.lease.host, {.source = request.source,
+                                        .destination = request.destination,
+                                        .plane = 0,
+                                        .protocol = request.protocol,
+                                        .destination_port = request.destination_port,
+                                        .epoch = epoch,
+                                        .ports = {port}});
 }
 
 std::span<const LinkId> C4pMaster::LinksOf(QueuePairRef ref) const {
@@ -186,7 +186,7 @@ void C4pMaster::StartProbeRound() {
   });
   if (round.tasks.empty()) return;
   ++num_probe_rounds_;
-  endings_.emplace_back(std::move(round));
+  outputs_.AddAfter(std::move(round));
 }
 
 // Where there are at least as many queue pairs as planes each has its own (docs/spec/c4.md section 9.5); else any is as

@@ -79,13 +79,13 @@ void C4pMaster::Search(QueuePairRef ref, const AddressPair& pair, const PortStee
   std::vector<uint16_t> ports = scans_.Wait(pair, ref, mine.epoch, step.ports, is_scan, time_.now());
   if (ports.empty()) return;
   const ConnectionState& connection = connections_.at(ref.connection);
-  scan_orders_[connection.lease.host].push_back({.source = connection.request.source,
-                                                 .destination = connection.request.destination,
-                                                 .plane = allocator_.reservation(mine.reservation).plane,
-                                                 .protocol = pair.protocol,
-                                                 .destination_port = pair.destination_port,
-                                                 .epoch = mine.epoch,
-                                                 .ports = std::move(ports)});
+  outputs_.Scan(connection.lease.host, {.source = connection.request.source,
+                                        .destination = connection.request.destination,
+                                        .plane = allocator_.reservation(mine.reservation).plane,
+                                        .protocol = pair.protocol,
+                                        .destination_port = pair.destination_port,
+                                        .epoch = mine.epoch,
+                                        .ports = std::move(ports)});
 }
 
 void C4pMaster::UsePort(QueuePairRef ref, const AddressPair& pair, uint16_t port) {
@@ -140,13 +140,13 @@ void C4pMaster::Verify(QueuePairRef ref) {
   QueueVerification(ref);
   const AddressPair pair = ports_.PairOf(connection.request, mine.port_plane);
   verifying_[pair].insert(ref);
-  scan_orders_[connection.lease.host].push_back({.source = connection.request.source,
-                                                 .destination = connection.request.destination,
-                                                 .plane = mine.port_plane,
-                                                 .protocol = pair.protocol,
-                                                 .destination_port = pair.destination_port,
-                                                 .epoch = ports_.EpochOf(pair.source_leaf, pair.destination_leaf),
-                                                 .ports = {mine.port}});
+  outputs_.Scan(connection.lease.host, {.source = connection.request.source,
+                                        .destination = connection.request.destination,
+                                        .plane = mine.port_plane,
+                                        .protocol = pair.protocol,
+                                        .destination_port = pair.destination_port,
+                                        .epoch = ports_.EpochOf(pair.source_leaf, pair.destination_leaf),
+                                        .ports = {mine.port}});
 }
 
 void C4pMaster::TakeVerified(const AddressPair& pair) {
@@ -245,18 +245,12 @@ void C4pMaster::SteerAgain(QueuePairRef ref) {
   if (has_new_port) {
     const bool is_same_path =
         before.port != 0 && before.port_plane == after.port_plane && before.port_path == after.port_path;
-    Notify(ref, is_same_path ? MoveCause::kRepinned : MoveCause::kPortFound);
+    outputs_.Notify(ref, is_same_path ? MoveCause::kRepinned : MoveCause::kPortFound);
   } else if (after.steering != before.steering && after.steering == Steering::kNoPort) {
-    Notify(ref, MoveCause::kNoPort);
+    outputs_.Notify(ref, MoveCause::kNoPort);
   } else if (before.steering == Steering::kNoPort && after.steering == Steering::kSteered) {
-    Notify(ref, MoveCause::kPortFound);
+    outputs_.Notify(ref, MoveCause::kPortFound);
   }
-}
-
-// The answer is made when the call ends. The first cause counts, but one that changed the path before one that did not.
-void C4pMaster::Notify(QueuePairRef ref, MoveCause cause) {
-  MoveCause& known = moves_.try_emplace(ref, cause).first->second;
-  if (known >= MoveCause::kPortFound) known = cause;
 }
 
 void C4pMaster::LearnPorts(std::span<const PortScanSeen> scans) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "traffic/c4p/c4p_master.h"
+#include "traffic/c4p/request_faults.h"
 
 namespace fairlead::traffic::c4p {
 
@@ -39,7 +40,7 @@ void C4pMaster::Grant(std::span<const PathEvent> requests) {
         answer.connections.push_back({.connection = name, .reason = std::move(errors[r][c]), .queue_pairs = {}});
       }
     }
-    actions_.emplace_back(std::move(answer));
+    outputs_.Add(std::move(answer));
   }
 }
 
@@ -53,9 +54,9 @@ void C4pMaster::Register(const PathsRequested& request, std::vector<std::string>
   const LeaseId lease{request.host, request.job};
   for (const ConnectionRequest& wanted : request.connections) {
     ++counters_.requests;
-    std::string fault = FindFault(lease, wanted);
+    std::string fault = FindFault(*fabric_, lease, wanted);
     const auto known = connections_.Find(request.job, wanted.connection);
-    if (fault.empty() && known) fault = FindConflict(lease, *known, wanted);
+    if (fault.empty() && known) fault = FindConflict(*fabric_, connections_.at(*known), lease, wanted);
     if (!fault.empty()) {
       ++counters_.refused_requests;
       fault = fmt::format("c4p: {}, job {}, connection {}: {}", fabric_->HostName(request.host), request.job.value(),
@@ -70,41 +71,6 @@ void C4pMaster::Register(const PathsRequested& request, std::vector<std::string>
     errors->push_back(std::move(fault));
   }
   if (!connections_.OfLease(lease).empty()) leases_.Grant(lease, time_.now());
-}
-
-// What is wrong with a request whatever else is known; empty when nothing is.
-std::string C4pMaster::FindFault(LeaseId lease, const ConnectionRequest& request) const {
-  for (const NicId nic : {request.source, request.destination}) {
-    if (nic.index() < fabric_->num_nics()) continue;
-    return fmt::format("no NIC {}; the fabric has {} NICs: does the master know another fabric?", nic.value(),
-                       fabric_->num_nics());
-  }
-  const HostId from = fabric_->host_of(request.source);
-  if (from != lease.host) {
-    return fmt::format("source {} belongs to {}: ask from there", fabric_->NodeName(fabric_->node_of(request.source)),
-                       fabric_->HostName(from));
-  }
-  if (fabric_->host_of(request.destination) == from) {
-    return "both NICs are on one host: its traffic crosses no link of the fabric and needs no path";
-  }
-  if (request.num_queue_pairs < 1 || request.num_queue_pairs > kMaxQueuePairs) {
-    return fmt::format("queue pairs: expected 1 to {}, found {}", kMaxQueuePairs, request.num_queue_pairs);
-  }
-  if (!(request.weight > 0 && request.weight <= kWeightMax)) {
-    return fmt::format("weight: expected > 0 and at most {:g}, found {}", kWeightMax, request.weight);
-  }
-  return "";
-}
-
-// Whether a name that is taken is taken by something else.
-std::string C4pMaster::FindConflict(LeaseId lease, uint32_t slot, const ConnectionRequest& request) const {
-  const ConnectionState& known = connections_.at(slot);
-  if (known.lease == lease && known.request == request) return "";
-  return fmt::format(
-      "the name is taken by a connection of {} from {} to {} with {} queue pairs: release that one first, or take "
-      "another name",
-      fabric_->HostName(known.lease.host), fabric_->NodeName(fabric_->node_of(known.request.source)),
-      fabric_->NodeName(fabric_->node_of(known.request.destination)), known.request.num_queue_pairs);
 }
 
 std::vector<QueuePairRef> C4pMaster::Place(JobId job, std::span<const QueuePairRef> refs) {
