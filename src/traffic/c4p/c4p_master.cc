@@ -20,10 +20,9 @@ C4pMaster::C4pMaster(const topology::Fabric& fabric, const C4pOptions& options)
       allocator_(&catalogue_),
       ports_(&catalogue_, options.ports, options.epoch_base, options.hash_configuration),
       scans_(options.scan_timeout, options.max_scan_ports),
-      links_(fabric.num_links(), options.health, options.attribution),
-      quiet_(fabric.num_links(), options.absence_probability),
+      evidence_(&catalogue_, &ports_, options),
       leases_(options.lease_ttl),
-      probe_plan_(fabric, options.probes),
+      probes_(&catalogue_, ports_, options),
       imbalance_(options) {
   FL_CHECK(options.Validate().ok());
 }
@@ -50,7 +49,7 @@ std::vector<PathAction> C4pMaster::Handle(SimTime clock, std::span<const PathEve
   RetryScans();
   VerifyPorts();
   for (const QueuePairRef ref : hashed_.Unseen(time_.now() - options_.scan_timeout)) AskForHashedPath(ref);
-  StartProbeRound();
+  if (auto round = probes_.StartRound(time_.now())) outputs_.AddAfter(*std::move(round));
   return outputs_.Take(connections_, [this](QueuePairRef ref) { return AnswerOf(ref); });
 }
 
@@ -73,7 +72,7 @@ bool C4pMaster::IsKnownHost(HostId host, JobId job, std::string_view what) {
     outputs_.Reject(fmt::format("c4p: {} of {}: names no job", what, fabric_->HostName(host)));
     return false;
   }
-  alive_[host] = time_.now();
+  probes_.Hear(host, time_.now());
   return true;
 }
 
@@ -169,7 +168,6 @@ void C4pMaster::Adopt(QueuePairRef ref, const HeldPath& held) {
     return;
   }
   // Adopted queue pairs may be on links known to be down, and those without a path may find one.
-  must_replan_ = true;
   imbalance_.NoteChange();
   unmanaged_.insert(ref);
   const ConnectionState& connection = connections_.at(ref.connection);
@@ -177,8 +175,9 @@ void C4pMaster::Adopt(QueuePairRef ref, const HeldPath& held) {
   const auto to = catalogue_.ports(connection.request.destination);
   const bool has_plane = held.is_managed && held.plane < std::min(from.size(), to.size());
   const LeafPaths* paths = has_plane ? &catalogue_.Paths(from[held.plane].leaf, to[held.plane].leaf) : nullptr;
-  if (paths == nullptr || held.path >= paths->num_paths) {
-    links_returned_ = true;
+  const bool has_path = paths != nullptr && held.path < paths->num_paths;
+  agenda_.NoteAdopted(has_path);
+  if (!has_path) {
     if (held.is_managed) outputs_.Notify(ref, MoveCause::kStranded);
     return;
   }

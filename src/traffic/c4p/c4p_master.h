@@ -43,14 +43,14 @@
 #include "traffic/c4p/hashed_paths.h"
 #include "traffic/c4p/imbalance_watch.h"
 #include "traffic/c4p/lease_table.h"
-#include "traffic/c4p/link_watch.h"
+#include "traffic/c4p/link_evidence.h"
 #include "traffic/c4p/path_allocator.h"
 #include "traffic/c4p/path_catalogue.h"
 #include "traffic/c4p/path_outputs.h"
 #include "traffic/c4p/pending_scans.h"
 #include "traffic/c4p/port_steering.h"
-#include "traffic/c4p/probe_plan.h"
-#include "traffic/c4p/quiet_links.h"
+#include "traffic/c4p/probe_schedule.h"
+#include "traffic/c4p/replan_agenda.h"
 #include "traffic/path_messages.h"
 #include "traffic/path_service.h"
 #include "traffic/steady_time.h"
@@ -72,14 +72,14 @@ class C4pMaster final : public PathService {
   std::optional<ConnectionAnswer> Find(JobId job, uint64_t connection) const override;
   // By slot of the connection table: those of ended connections are used again.
   void VisitQueuePairs(const std::function<void(const HeldQueuePair&)>& visit) const override;
-  LinkState state(LinkId link) const override { return links_.state(link); }
+  LinkState state(LinkId link) const override { return links().state(link); }
   double health(LinkId link) const override { return allocator_.catalogue().health(link); }
 
   const PathAllocator& allocator() const { return allocator_; }
   const ConnectionTable& connections() const { return connections_; }
   const LeaseTable& leases() const { return leases_; }
   const PortSteering& ports() const { return ports_; }
-  const LinkWatch& links() const { return links_; }
+  const LinkWatch& links() const { return evidence_.links(); }
   const C4pCounters& counters() const { return counters_; }
   // Queue pairs that no healthy path is left for.
   size_t num_unmanaged() const { return unmanaged_.size(); }
@@ -154,7 +154,6 @@ class C4pMaster final : public PathService {
   void BalanceIfUneven();
   void SteerOutdated();
   void RetryScans();
-  void StartProbeRound();
   uint32_t HomePlane(const ConnectionRequest& request, uint32_t queue_pair, uint32_t otherwise) const;
   // Whether a path of the plane crosses no link that is worse than that.
   bool HasPath(const ConnectionRequest& request, uint32_t plane, LinkUse worst) const;
@@ -169,11 +168,11 @@ class C4pMaster final : public PathService {
   PathAllocator allocator_;
   PortSteering ports_;
   PendingScans scans_;
-  LinkWatch links_;
-  QuietLinks quiet_;
+  LinkEvidence evidence_;
   ConnectionTable connections_;
   LeaseTable leases_;
-  ProbePlan probe_plan_;
+  ProbeSchedule probes_;
+  ReplanAgenda agenda_;
 
   struct RestingPort {
     SimTime until;
@@ -187,17 +186,8 @@ class C4pMaster final : public PathService {
   std::set<QueuePairRef> unmanaged_;
   std::set<QueuePairRef> off_plane_;  // on another plane than theirs, which had no path
   HashedPaths hashed_;
-  std::map<HostId, SimTime> alive_;  // last message of each host's agent
-
-  // Of the call under way: what changed, and what to do about it.
-  bool must_replan_ = false;
-  bool links_returned_ = false;
-  bool epochs_changed_ = false;
-  std::optional<MoveCause> balance_cause_;
 
   ImbalanceWatch imbalance_;
-  SimTime next_probe_round_;
-  uint64_t num_probe_rounds_ = 0;
 };
 
 }  // namespace fairlead::traffic::c4p

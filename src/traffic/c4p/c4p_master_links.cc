@@ -8,28 +8,11 @@ namespace fairlead::traffic::c4p {
 
 void C4pMaster::ObserveRound(const ProbeRoundFinished& event) {
   if (!event.are_ports_reported) LearnPorts(event.scans);
-  std::vector<ProbeResult> results;
-  const auto add = [&results](const ProbedRoute& route, std::vector<LinkId> links, size_t num_probes) {
-    results.push_back({.links = std::move(links),
-                       .sent = route.sent,
-                       .lost = route.lost,
-                       .rtt = route.rtt,
-                       .num_probes = num_probes});
-  };
-  for (const PortScanSeen& scan : event.scans) {
-    for (const ProbedRoute& route : scan.routes) {
-      if (!route.links.empty()) {
-        add(route, route.links, route.ports.size());
-        continue;
-      }
-      for (const uint16_t port : route.ports) add(route, ports_.KnownRoute(scan, port), 1);
-    }
-  }
-  Apply(links_.Observe(time_.now(), results, quiet_.Observe(event.scans, &catalogue_)));
+  Apply(evidence_.Observe(time_.now(), event.scans));
 }
 
 void C4pMaster::Report(const LinkReported& event) {
-  auto changes = links_.Report(time_.now(), event);
+  auto changes = evidence_.Report(time_.now(), event);
   if (changes.ok()) {
     Apply(std::move(changes).value());
   } else {
@@ -41,37 +24,31 @@ void C4pMaster::Apply(std::vector<LinkStateChanged> changes) {
   for (LinkStateChanged& change : changes) {
     const LinkId link = change.link;
     const double before = catalogue_.health(link);
-    const double after = links_.HealthOf(link);
-    const bool is_first_choice = UseOf(links_.state(link)) == LinkUse::kFirstChoice;
+    const double after = links().HealthOf(link);
     outputs_.Add(std::move(change));
     if (!allocator_.SetHealth(link, after)) continue;
-    must_replan_ = true;
     imbalance_.NoteChange();
-    if ((before > 0) != (after > 0)) {
-      epochs_changed_ = true;
-      probe_plan_.ReprobeAround(link);
-    }
-    if (after > before) links_returned_ = true;
-    if (is_first_choice && after > before) balance_cause_ = MoveCause::kLinkBack;
-    if (is_first_choice && after < before && !balance_cause_) balance_cause_ = MoveCause::kLinkDegraded;
+    agenda_.NoteHealth(before, after, UseOf(links().state(link)) == LinkUse::kFirstChoice);
+    if ((before > 0) != (after > 0)) probes_.ReprobeAround(link);
   }
 }
 
 // Queue pairs that lost their path move first, then those without one are tried, then loads are evened out: each step
 // starts from the result of the previous ones. Ports of paths that no queue pair had to leave come last.
 void C4pMaster::Replan() {
-  if (!std::exchange(must_replan_, false)) return;
+  const std::optional<ReplanSteps> steps = agenda_.Take();
+  if (!steps) return;
   std::vector<ReservationId> stranded;
   for (const ReservationId id : allocator_.MoveOffUnhealthyLinks(&stranded)) {
     MoveTo(connections_.OwnerOf(id), MoveCause::kLinkDown);
   }
   for (const ReservationId id : stranded) Strand(connections_.OwnerOf(id));
-  if (std::exchange(links_returned_, false)) {
+  if (steps->try_again) {
     ReturnToPlanes();
     RetryUnmanaged();
   }
-  if (const auto cause = std::exchange(balance_cause_, {})) Rebalance(*cause);
-  if (std::exchange(epochs_changed_, false)) {
+  if (steps->balance_for) Rebalance(*steps->balance_for);
+  if (steps->check_ports) {
     SteerOutdated();
     for (const QueuePairRef ref : hashed_.All()) AskForHashedPath(ref);
   }
@@ -172,23 +149,6 @@ void C4pMaster::RetryScans() {
   }
 }
 
-void C4pMaster::StartProbeRound() {
-  const SimTime now = time_.now();
-  if (now < next_probe_round_) return;
-  next_probe_round_ = now + options_.probe_period;
-  std::erase_if(alive_, [&](const auto& host) { return host.second + options_.lease_ttl <= now; });
-  if (alive_.size() < 2) return;
-  const ProbeView view = {.num_paths = [this](NodeId from, NodeId to) { return catalogue_.Paths(from, to).num_paths; },
-                          .can_probe = [this](NicId nic, uint32_t) { return alive_.contains(fabric_->host_of(nic)); }};
-  ProbeRoundStarted round = {.round = num_probe_rounds_ + 1, .tasks = {}};
-  probe_plan_.NextRound(view, [&](const ProbePair& pair) {
-    round.tasks.push_back({.pair = pair, .epoch = ports_.EpochOf(pair.source_leaf, pair.destination_leaf)});
-  });
-  if (round.tasks.empty()) return;
-  ++num_probe_rounds_;
-  outputs_.AddAfter(std::move(round));
-}
-
 // Where there are at least as many queue pairs as planes each has its own (docs/spec/c4.md section 9.5); else any is as
 // good.
 uint32_t C4pMaster::HomePlane(const ConnectionRequest& request, uint32_t queue_pair, uint32_t otherwise) const {
@@ -200,7 +160,7 @@ uint32_t C4pMaster::HomePlane(const ConnectionRequest& request, uint32_t queue_p
 bool C4pMaster::HasPath(const ConnectionRequest& request, uint32_t plane, LinkUse worst) const {
   const NicPort& from = catalogue_.ports(request.source)[plane];
   const NicPort& to = catalogue_.ports(request.destination)[plane];
-  const auto may_use = [&](LinkId link) { return UseOf(links_.state(link)) <= worst; };
+  const auto may_use = [&](LinkId link) { return UseOf(links().state(link)) <= worst; };
   if (!may_use(from.up) || !may_use(to.down)) return false;
   const LeafPaths& paths = catalogue_.Paths(from.leaf, to.leaf);
   for (uint32_t i = 0; i < paths.num_paths; ++i) {
