@@ -17,13 +17,12 @@ C4pMaster::C4pMaster(const topology::Fabric& fabric, const C4pOptions& options)
       time_(options.max_clock_step),
       outputs_(&counters_),
       catalogue_(fabric),
-      allocator_(&catalogue_),
+      leases_(options.lease_ttl),
       ports_(&catalogue_, options.ports, options.epoch_base, options.hash_configuration),
       scans_(options.scan_timeout, options.max_scan_ports),
       evidence_(&catalogue_, &ports_, options),
-      leases_(options.lease_ttl),
-      probes_(&catalogue_, ports_, options),
-      imbalance_(options) {
+      paths_(&catalogue_, evidence_.links(), options, &connections_),
+      probes_(&catalogue_, ports_, options) {
   FL_CHECK(options.Validate().ok());
 }
 
@@ -45,7 +44,7 @@ std::vector<PathAction> C4pMaster::Handle(SimTime clock, std::span<const PathEve
   // After the events: heartbeats that waited while we paused come before the leases that they renew end.
   ExpireLeases();
   Replan();
-  BalanceIfUneven();
+  Move(paths_.BalanceIfUneven(time_.now()), MoveCause::kImbalance);
   RetryScans();
   VerifyPorts();
   for (const QueuePairRef ref : hashed_.Unseen(time_.now() - options_.scan_timeout)) AskForHashedPath(ref);
@@ -162,32 +161,20 @@ void C4pMaster::Compare(uint32_t slot, const HeldConnection& held) {
   }
 }
 
+// Adopted queue pairs may be on links known to be down, and those without a path may find one: all is planned again.
 void C4pMaster::Adopt(QueuePairRef ref, const HeldPath& held) {
   if (!options_.chooses_paths) {
     if (held.is_managed) outputs_.Notify(ref, MoveCause::kCorrected);
     return;
   }
-  // Adopted queue pairs may be on links known to be down, and those without a path may find one.
-  imbalance_.NoteChange();
-  unmanaged_.insert(ref);
-  const ConnectionState& connection = connections_.at(ref.connection);
-  const auto from = catalogue_.ports(connection.request.source);
-  const auto to = catalogue_.ports(connection.request.destination);
-  const bool has_plane = held.is_managed && held.plane < std::min(from.size(), to.size());
-  const LeafPaths* paths = has_plane ? &catalogue_.Paths(from[held.plane].leaf, to[held.plane].leaf) : nullptr;
-  const bool has_path = paths != nullptr && held.path < paths->num_paths;
+  const bool has_path = paths_.Adopt(ref, held);
   agenda_.NoteAdopted(has_path);
   if (!has_path) {
     if (held.is_managed) outputs_.Notify(ref, MoveCause::kStranded);
     return;
   }
-  std::vector<LinkId> route = {from[held.plane].up};
-  const auto middle = paths->path(held.path);
-  route.insert(route.end(), middle.begin(), middle.end());
-  route.push_back(to[held.plane].down);
-  NoteReservation(ref, allocator_.Adopt(connection.lease.job, connections_.RequestOf(ref), route));
   ++counters_.queue_pairs_adopted;
-  const AddressPair pair = ports_.PairOf(connection.request, held.plane);
+  const AddressPair pair = ports_.PairOf(connections_.at(ref.connection).request, held.plane);
   if (held.port != 0 && ports_.Hold(pair, held.port).ok()) {
     QueuePairState& mine = connections_.at(ref);
     mine.port = held.port;
@@ -218,18 +205,15 @@ std::vector<uint32_t> C4pMaster::SlotsOf(LeaseId lease) const {
 void C4pMaster::RemoveConnection(uint32_t slot) {
   for (uint32_t q = 0; q < connections_.at(slot).queue_pairs.size(); ++q) {
     const QueuePairRef ref{slot, q};
-    if (connections_.at(ref).reservation.valid()) allocator_.Release(connections_.at(ref).reservation);
+    paths_.Release(ref);
     DropPort(ref);
     const bool is_rewritten = connections_.at(ref).wire_port != connections_.at(ref).socket_port;
     Occupy(ref, &QueuePairState::socket_port, 0, Leaving::kIsFree);
     Occupy(ref, &QueuePairState::wire_port, 0, is_rewritten ? Leaving::kRests : Leaving::kIsFree);
     hashed_.Forget(ref);
-    unmanaged_.erase(ref);
-    off_plane_.erase(ref);
     outputs_.Withdraw(ref);
   }
   connections_.Remove(slot);
-  imbalance_.NoteChange();
 }
 
 void C4pMaster::VisitQueuePairs(const std::function<void(const HeldQueuePair&)>& visit) const {

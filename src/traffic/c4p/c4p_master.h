@@ -41,12 +41,11 @@
 #include "traffic/c4p/c4p_options.h"
 #include "traffic/c4p/connection_table.h"
 #include "traffic/c4p/hashed_paths.h"
-#include "traffic/c4p/imbalance_watch.h"
 #include "traffic/c4p/lease_table.h"
 #include "traffic/c4p/link_evidence.h"
-#include "traffic/c4p/path_allocator.h"
 #include "traffic/c4p/path_catalogue.h"
 #include "traffic/c4p/path_outputs.h"
+#include "traffic/c4p/path_reservations.h"
 #include "traffic/c4p/pending_scans.h"
 #include "traffic/c4p/port_steering.h"
 #include "traffic/c4p/probe_schedule.h"
@@ -73,18 +72,18 @@ class C4pMaster final : public PathService {
   // By slot of the connection table: those of ended connections are used again.
   void VisitQueuePairs(const std::function<void(const HeldQueuePair&)>& visit) const override;
   LinkState state(LinkId link) const override { return links().state(link); }
-  double health(LinkId link) const override { return allocator_.catalogue().health(link); }
+  double health(LinkId link) const override { return catalogue_.health(link); }
 
-  const PathAllocator& allocator() const { return allocator_; }
+  const PathAllocator& allocator() const { return paths_.allocator(); }
   const ConnectionTable& connections() const { return connections_; }
   const LeaseTable& leases() const { return leases_; }
   const PortSteering& ports() const { return ports_; }
   const LinkWatch& links() const { return evidence_.links(); }
   const C4pCounters& counters() const { return counters_; }
   // Queue pairs that no healthy path is left for.
-  size_t num_unmanaged() const { return unmanaged_.size(); }
+  size_t num_unmanaged() const { return paths_.num_unmanaged(); }
   // Queue pairs that use another plane than theirs, which has no good path.
-  size_t num_off_plane() const { return off_plane_.size(); }
+  size_t num_off_plane() const { return paths_.num_off_plane(); }
   size_t num_pending_scans() const { return scans_.size(); }
 
  private:
@@ -105,10 +104,6 @@ class C4pMaster final : public PathService {
   void Grant(std::span<const PathEvent> requests);
   void Register(const PathsRequested& request, std::vector<std::string>* errors,
                 std::map<JobId, std::vector<QueuePairRef>>* newcomers);
-  // Reserves paths for queue pairs of a job that have none; returns those that got one.
-  std::vector<QueuePairRef> Place(JobId job, std::span<const QueuePairRef> refs);
-  void NoteReservation(QueuePairRef ref, ReservationId id);
-  std::string ExplainNoPath(const ConnectionRequest& request) const;
 
   // c4p_master_ports.cc: the ports that lead to these paths, and what is answered.
   ConnectionAnswer AnswerOf(uint32_t slot) const;
@@ -146,31 +141,23 @@ class C4pMaster final : public PathService {
   void Report(const LinkReported& event);
   void Apply(std::vector<LinkStateChanged> changes);
   void Replan();
-  void MoveTo(QueuePairRef ref, MoveCause cause);
-  void Strand(QueuePairRef ref);
-  void RetryUnmanaged();
-  void ReturnToPlanes();
-  void Rebalance(MoveCause cause);
-  void BalanceIfUneven();
+  // Queue pairs that have another path: finds their ports, and tells their holders.
+  void Move(std::span<const QueuePairRef> refs, MoveCause cause);
   void SteerOutdated();
   void RetryScans();
-  uint32_t HomePlane(const ConnectionRequest& request, uint32_t queue_pair, uint32_t otherwise) const;
-  // Whether a path of the plane crosses no link that is worse than that.
-  bool HasPath(const ConnectionRequest& request, uint32_t plane, LinkUse worst) const;
 
   const topology::Fabric* fabric_;
   C4pOptions options_;
   SteadyTime time_;
   C4pCounters counters_;
   PathOutputs outputs_;
-  // Lists of paths are remembered when asked for; what it answers does not change.
-  mutable PathCatalogue catalogue_;
-  PathAllocator allocator_;
+  PathCatalogue catalogue_;
+  ConnectionTable connections_;
+  LeaseTable leases_;
   PortSteering ports_;
   PendingScans scans_;
   LinkEvidence evidence_;
-  ConnectionTable connections_;
-  LeaseTable leases_;
+  PathReservations paths_;
   ProbeSchedule probes_;
   ReplanAgenda agenda_;
 
@@ -183,11 +170,7 @@ class C4pMaster final : public PathService {
   std::set<std::pair<SimTime, QueuePairRef>> to_verify_;
   std::map<AddressPair, std::set<QueuePairRef>> verifying_;  // probes under way
 
-  std::set<QueuePairRef> unmanaged_;
-  std::set<QueuePairRef> off_plane_;  // on another plane than theirs, which had no path
   HashedPaths hashed_;
-
-  ImbalanceWatch imbalance_;
 };
 
 }  // namespace fairlead::traffic::c4p

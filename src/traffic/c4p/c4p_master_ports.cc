@@ -31,7 +31,7 @@ ConnectionAnswer C4pMaster::AnswerOf(uint32_t slot) const {
   }
   if (is_complete) return answer;
   answer.reason =
-      options_.chooses_paths ? ExplainNoPath(connection.request) : "c4p: paths are left to the fabric's hash";
+      options_.chooses_paths ? paths_.ExplainNoPath(connection.request) : "c4p: paths are left to the fabric's hash";
   return answer;
 }
 
@@ -40,7 +40,7 @@ QueuePairAnswer C4pMaster::AnswerOf(QueuePairRef ref) const {
   const QueuePairState& mine = connections_.at(ref);
   QueuePairAnswer answer = {.port = mine.port, .epoch = mine.epoch};
   if (!mine.reservation.valid()) return answer;
-  const Reservation& held = allocator_.reservation(mine.reservation);
+  const Reservation& held = paths_.Of(ref);
   answer.plane = held.plane;
   answer.path = held.path;
   answer.kind = mine.steering == Steering::kSteered  ? Kind::kUse
@@ -51,7 +51,7 @@ QueuePairAnswer C4pMaster::AnswerOf(QueuePairRef ref) const {
 
 void C4pMaster::Steer(QueuePairRef ref) {
   const QueuePairState& mine = connections_.at(ref);
-  const Reservation& held = allocator_.reservation(mine.reservation);
+  const Reservation& held = paths_.Of(ref);
   const AddressPair pair = ports_.PairOf(connections_.at(ref.connection).request, held.plane);
   const bool was_for_this = mine.port_plane == held.plane && mine.port_path == held.path;
   const PortSteering::Step step =
@@ -81,7 +81,7 @@ void C4pMaster::Search(QueuePairRef ref, const AddressPair& pair, const PortStee
   const ConnectionState& connection = connections_.at(ref.connection);
   outputs_.Scan(connection.lease.host, {.source = connection.request.source,
                                         .destination = connection.request.destination,
-                                        .plane = allocator_.reservation(mine.reservation).plane,
+                                        .plane = paths_.Of(ref).plane,
                                         .protocol = pair.protocol,
                                         .destination_port = pair.destination_port,
                                         .epoch = mine.epoch,
@@ -90,7 +90,7 @@ void C4pMaster::Search(QueuePairRef ref, const AddressPair& pair, const PortStee
 
 void C4pMaster::UsePort(QueuePairRef ref, const AddressPair& pair, uint16_t port) {
   QueuePairState& mine = connections_.at(ref);
-  const Reservation& held = allocator_.reservation(mine.reservation);
+  const Reservation& held = paths_.Of(ref);
   if (mine.port != port || mine.port_plane != held.plane) {
     DropPort(ref);
     FL_CHECK(ports_.Hold(pair, port).ok());
@@ -131,7 +131,7 @@ void C4pMaster::Verify(QueuePairRef ref) {
   const ConnectionState& connection = connections_.at(ref.connection);
   if (mine.steering == Steering::kNoPort) {
     // What was seen while a cable of the path was down need not hold any more.
-    const AddressPair pair = ports_.PairOf(connection.request, allocator_.reservation(mine.reservation).plane);
+    const AddressPair pair = ports_.PairOf(connection.request, paths_.Of(ref).plane);
     ports_.Forget(pair);
     scans_.Tidy(pair);
     return SteerAgain(ref);
@@ -277,7 +277,7 @@ void C4pMaster::LearnPorts(std::span<const PortScanSeen> scans) {
 void C4pMaster::SteerWaiting(const AddressPair& pair) {
   for (const QueuePairRef ref : scans_.TakeWaiting(pair)) {
     if (!connections_.IsHeld(ref) || connections_.at(ref).steering != Steering::kSearching) continue;
-    const uint32_t plane = allocator_.reservation(connections_.at(ref).reservation).plane;
+    const uint32_t plane = paths_.Of(ref).plane;
     if (ports_.PairOf(connections_.at(ref.connection).request, plane) == pair) SteerAgain(ref);
   }
   scans_.Tidy(pair);

@@ -75,6 +75,7 @@ class ConnectionTable {
   // Slots of a lease; valid until the next change.
   std::span<const uint32_t> OfLease(LeaseId lease) const;
 
+  // Another place, or none: the port that leads there has yet to be found.
   void SetReservation(QueuePairRef ref, ReservationId id);
   QueuePairRef OwnerOf(ReservationId id) const { return owners_[id.index()]; }
   // The queue pair as the allocator wants it.
