@@ -2,9 +2,15 @@
 //
 //     requests, heartbeats, releases, probes, reports --> Handle() --> answers, moves, scans, probe rounds
 //
-// A state machine without thread, socket, clock or disk. It combines its neighbours: reservations (path_allocator.h),
-// ports (port_steering.h, pending_scans.h), leases (lease_table.h), the health of links (link_watch.h) and the choice
-// of probes (probe_plan.h).
+// A state machine without thread, socket, clock or disk. What it consists of, each with a state of its own; none knows
+// the whole:
+//
+//     connection_table    who asked for what; the rows of queue pairs   lease_table          until when it is theirs
+//     path_reservations   which path each queue pair has                port_assignment      which port leads there
+//     port_occupancy      which ports sockets and packets have          port_steering        where ports lead
+//     link_evidence       which links are healthy                       probe_schedule       who probes, and when
+//     replan_agenda       what changes of links ask for                 hashed_path_probes   paths that are not chosen
+//     path_outputs        all that is decided, in order                 path_catalogue       which paths there are
 //
 // Method      request   the requests that follow one another are placed job by job, each job's as one batch; then a
 //                       port is looked up for each queue pair (QP), or its address pair is to be scanned
@@ -12,9 +18,8 @@
 //                       when links return; when a link comes back or loses capacity the overloaded links shed QPs
 //             epoch     QPs on healthy paths with a port that may lead elsewhere now: that port is probed, and if it
 //                       does, a new one is found for the old path: a re-pin, no move
-//             uneven    imbalance over the limit for long enough: the overloaded links shed QPs (imbalance_watch.h)
+//             uneven    imbalance over the limit for long enough: the overloaded links shed QPs
 //             hashed    where paths are not chosen, the port that a QP's packets carry is probed: that shows its path
-//                       (hashed_paths.h)
 //             silence   a lease that is not renewed ends, and with it its reservations
 // Guarantees  every reservation is on links that are up, belongs to one queue pair of one lease, and ends with it. Same
 //             events at the same times: same answers and state. Requests, renewals, announcements and releases may come
@@ -29,24 +34,28 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/ids.h"
+#include "base/sim_time.h"
+#include "topology/fabric.h"
 #include "traffic/c4p/c4p_counters.h"
 #include "traffic/c4p/c4p_options.h"
 #include "traffic/c4p/connection_table.h"
-#include "traffic/c4p/hashed_paths.h"
+#include "traffic/c4p/hashed_path_probes.h"
 #include "traffic/c4p/lease_table.h"
 #include "traffic/c4p/link_evidence.h"
 #include "traffic/c4p/path_catalogue.h"
 #include "traffic/c4p/path_outputs.h"
 #include "traffic/c4p/path_reservations.h"
-#include "traffic/c4p/pending_scans.h"
+#include "traffic/c4p/port_assignment.h"
+#include "traffic/c4p/port_occupancy.h"
 #include "traffic/c4p/port_steering.h"
 #include "traffic/c4p/probe_schedule.h"
 #include "traffic/c4p/replan_agenda.h"
@@ -84,93 +93,59 @@ class C4pMaster final : public PathService {
   size_t num_unmanaged() const { return paths_.num_unmanaged(); }
   // Queue pairs that use another plane than theirs, which has no good path.
   size_t num_off_plane() const { return paths_.num_off_plane(); }
-  size_t num_pending_scans() const { return scans_.size(); }
+  size_t num_pending_scans() const { return assignment_.num_pending_scans(); }
 
  private:
-  // c4p_master.cc: events about holders.
-  void HandleOne(const PathEvent& event);
+  void Handle(const PathEvent& event);
+  bool IsKnownHost(HostId host, JobId job, std::string_view what);
+
+  // Requests that came together.
+  void Grant(std::span<const PathEvent> requests);
+  void Register(const PathsRequested& request, std::vector<std::string>* errors,
+                std::map<JobId, std::vector<QueuePairRef>>* newcomers);
+
+  // What holders say of their leases.
   void Renew(const LeasesRenewed& event);
   void Release(const ConnectionsReleased& event);
   void Announce(const LeasesAnnounced& event);
   void AnnounceOne(LeaseId lease, const HeldConnection& held);
   void Compare(uint32_t slot, const HeldConnection& held);
   void Adopt(QueuePairRef ref, const HeldPath& held);
+  // Args: events of queue pairs that were opened.
+  void Open(std::span<const PathEvent> events);
+  std::optional<QueuePairRef> FindOpened(const QueuePairOpened& event) const;
   void ExpireLeases();
   std::vector<uint32_t> SlotsOf(LeaseId lease) const;
   void RemoveConnection(uint32_t slot);
-  bool IsKnownHost(HostId host, JobId job, std::string_view what);
 
-  // c4p_master_requests.cc: requests, and the paths that they are given.
-  void Grant(std::span<const PathEvent> requests);
-  void Register(const PathsRequested& request, std::vector<std::string>* errors,
-                std::map<JobId, std::vector<QueuePairRef>>* newcomers);
-
-  // c4p_master_ports.cc: the ports that lead to these paths, and what is answered.
-  ConnectionAnswer AnswerOf(uint32_t slot) const;
-  QueuePairAnswer AnswerOf(QueuePairRef ref) const;
-  // Looks for the port of the path that the queue pair has.
-  void Steer(QueuePairRef ref);
-  // The same, and tells the holder when that changed its answer.
-  void SteerAgain(QueuePairRef ref);
-  void SteerWaiting(const AddressPair& pair);
-  void Search(QueuePairRef ref, const AddressPair& pair, const PortSteering::Step& step);
-  void UsePort(QueuePairRef ref, const AddressPair& pair, uint16_t port);
-  void DropPort(QueuePairRef ref);
-  enum class Leaving { kIsFree, kRests };
-  // Keeps the port of a queue pair's socket, or of its packets, from others. Args: port: 0: it has none any more;
-  // leaving: whether others may have the one before it at once, or only when no packets that carry it can be under way.
-  void Occupy(QueuePairRef ref, uint16_t QueuePairState::*which, uint16_t port, Leaving leaving);
-  void EndRests();
-  // Args: events of queue pairs that were opened.
-  void Open(std::span<const PathEvent> events);
-  // Whether such a queue pair is held. Its ports are in use from now on.
-  bool NoteOpened(const QueuePairOpened& event);
-  void SteerOpened(const QueuePairOpened& event);
+  // What probes and reports say of ports and links, and what follows.
   void LearnPorts(std::span<const PortScanSeen> scans);
-  // Ports in use are probed again from time to time; where none was found another search is made, later each time.
-  void QueueVerification(QueuePairRef ref);
-  void Verify(QueuePairRef ref);
-  void GiveUpSearch(QueuePairRef ref);
-  void VerifyPorts();
-  void TakeVerified(const AddressPair& pair);
-
-  // c4p_master_links.cc: changes of the fabric, and paths that its hash chooses.
-  void AskForHashedPath(QueuePairRef ref);
-  std::span<const LinkId> LinksOf(QueuePairRef ref) const;
   void ObserveRound(const ProbeRoundFinished& event);
   void Report(const LinkReported& event);
   void Apply(std::vector<LinkStateChanged> changes);
   void Replan();
   // Queue pairs that have another path: finds their ports, and tells their holders.
   void Move(std::span<const QueuePairRef> refs, MoveCause cause);
-  void SteerOutdated();
-  void RetryScans();
 
-  const topology::Fabric* fabric_;
-  C4pOptions options_;
+  ConnectionAnswer AnswerOf(uint32_t slot) const;
+  std::span<const LinkId> LinksOf(QueuePairRef ref) const;
+
+  const bool chooses_paths_;
   SteadyTime time_;
   C4pCounters counters_;
-  PathOutputs outputs_;
   PathCatalogue catalogue_;
+  // In the order in which they need one another.
+  PathOutputs outputs_;
   ConnectionTable connections_;
   LeaseTable leases_;
   PortSteering ports_;
-  PendingScans scans_;
   LinkEvidence evidence_;
   PathReservations paths_;
+  PortOccupancy occupancy_;
+  PortAssignment assignment_;
+  HashedPathProbes hashed_;
   ProbeSchedule probes_;
   ReplanAgenda agenda_;
-
-  struct RestingPort {
-    SimTime until;
-    AddressPair pair;
-    uint16_t port = 0;
-  };
-  std::deque<RestingPort> resting_ports_;  // in order of time
-  std::set<std::pair<SimTime, QueuePairRef>> to_verify_;
-  std::map<AddressPair, std::set<QueuePairRef>> verifying_;  // probes under way
-
-  HashedPaths hashed_;
 };
 
 }  // namespace fairlead::traffic::c4p
