@@ -2,9 +2,15 @@
 //
 //     requests, heartbeats, releases, probes, reports --> Handle() --> answers, moves, scans, probe rounds
 //
-// A state machine without thread, socket, clock or disk. It combines its neighbours: reservations (path_allocator.h),
-// ports (port_steering.h, pending_scans.h), leases (lease_table.h), the health of links (link_watch.h) and the choice
-// of probes (probe_plan.h).
+// A state machine without thread, socket, clock or disk. What it consists of, each with a state of its own; none knows
+// the whole:
+//
+//     connection_table    who asked for what; the rows of queue pairs   lease_table          until when it is theirs
+//     path_reservations   which path each queue pair has                port_assignment      which port leads there
+//     port_occupancy      which ports sockets and packets have          port_steering        where ports lead
+//     link_evidence       which links are healthy                       probe_schedule       who probes, and when
+//     replan_agenda       what changes of links ask for                 hashed_path_probes   paths that are not chosen
+//     path_outputs        all that is decided, in order                 path_catalogue       which paths there are
 //
 // Method      request   the requests that follow one another are placed job by job, each job's as one batch; then a
 //                       port is looked up for each queue pair (QP), or its address pair is to be scanned
@@ -12,9 +18,8 @@
 //                       when links return; when a link comes back or loses capacity the overloaded links shed QPs
 //             epoch     QPs on healthy paths with a port that may lead elsewhere now: that port is probed, and if it
 //                       does, a new one is found for the old path: a re-pin, no move
-//             uneven    imbalance over the limit for long enough: the overloaded links shed QPs (imbalance_watch.h)
+//             uneven    imbalance over the limit for long enough: the overloaded links shed QPs
 //             hashed    where paths are not chosen, the port that a QP's packets carry is probed: that shows its path
-//                       (hashed_paths.h)
 //             silence   a lease that is not renewed ends, and with it its reservations
 // Guarantees  every reservation is on links that are up, belongs to one queue pair of one lease, and ends with it. Same
 //             events at the same times: same answers and state. Requests, renewals, announcements and releases may come
@@ -28,55 +33,37 @@
 // Oracle      c4p_master_laws_test.cc: laws over random events, replay, restart.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <deque>
+#include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/ids.h"
+#include "base/sim_time.h"
+#include "topology/fabric.h"
+#include "traffic/c4p/c4p_counters.h"
 #include "traffic/c4p/c4p_options.h"
 #include "traffic/c4p/connection_table.h"
-#include "traffic/c4p/hashed_paths.h"
-#include "traffic/c4p/imbalance_watch.h"
+#include "traffic/c4p/hashed_path_probes.h"
 #include "traffic/c4p/lease_table.h"
-#include "traffic/c4p/link_watch.h"
-#include "traffic/c4p/path_allocator.h"
+#include "traffic/c4p/link_evidence.h"
 #include "traffic/c4p/path_catalogue.h"
-#include "traffic/c4p/pending_scans.h"
+#include "traffic/c4p/path_outputs.h"
+#include "traffic/c4p/path_reservations.h"
+#include "traffic/c4p/port_assignment.h"
+#include "traffic/c4p/port_occupancy.h"
 #include "traffic/c4p/port_steering.h"
-#include "traffic/c4p/probe_plan.h"
-#include "traffic/c4p/quiet_links.h"
+#include "traffic/c4p/probe_schedule.h"
+#include "traffic/c4p/replan_agenda.h"
 #include "traffic/path_messages.h"
 #include "traffic/path_service.h"
 #include "traffic/steady_time.h"
 
 namespace fairlead::traffic::c4p {
-
-// What happened since the start.
-struct C4pCounters {
-  uint64_t requests = 0;               // of connections
-  uint64_t duplicate_requests = 0;     // of them: answered again
-  uint64_t refused_requests = 0;       // of them: bad input
-  uint64_t queue_pairs_placed = 0;     // at their request
-  uint64_t queue_pairs_unmanaged = 0;  // at their request
-  uint64_t queue_pairs_adopted = 0;    // by announcement
-  uint64_t connections_released = 0;
-  uint64_t unknown_releases = 0;  // of connections or leases that are not held
-  uint64_t leases_expired = 0;
-  uint64_t unknown_renewals = 0;  // heartbeats for unknown leases
-  uint64_t ports_asked = 0;
-  uint64_t scans_overdue = 0;
-  uint64_t bad_scans = 0;  // that were answered with what names a NIC, plane or port that there is not
-  uint64_t rejected_events = 0;
-  std::array<uint64_t, kNumMoveCauses> moves = {};  // answers that changed, [cause]
-
-  uint64_t of(MoveCause cause) const { return moves[static_cast<size_t>(cause)]; }
-  friend bool operator==(const C4pCounters&, const C4pCounters&) = default;
-};
 
 class C4pMaster final : public PathService {
  public:
@@ -93,140 +80,72 @@ class C4pMaster final : public PathService {
   std::optional<ConnectionAnswer> Find(JobId job, uint64_t connection) const override;
   // By slot of the connection table: those of ended connections are used again.
   void VisitQueuePairs(const std::function<void(const HeldQueuePair&)>& visit) const override;
-  LinkState state(LinkId link) const override { return links_.state(link); }
-  double health(LinkId link) const override { return allocator_.catalogue().health(link); }
+  LinkState state(LinkId link) const override { return links().state(link); }
+  double health(LinkId link) const override { return catalogue_.health(link); }
 
-  const PathAllocator& allocator() const { return allocator_; }
+  const PathAllocator& allocator() const { return paths_.allocator(); }
   const ConnectionTable& connections() const { return connections_; }
   const LeaseTable& leases() const { return leases_; }
   const PortSteering& ports() const { return ports_; }
-  const LinkWatch& links() const { return links_; }
+  const LinkWatch& links() const { return evidence_.links(); }
   const C4pCounters& counters() const { return counters_; }
   // Queue pairs that no healthy path is left for.
-  size_t num_unmanaged() const { return unmanaged_.size(); }
+  size_t num_unmanaged() const { return paths_.num_unmanaged(); }
   // Queue pairs that use another plane than theirs, which has no good path.
-  size_t num_off_plane() const { return off_plane_.size(); }
-  size_t num_pending_scans() const { return scans_.size(); }
+  size_t num_off_plane() const { return paths_.num_off_plane(); }
+  size_t num_pending_scans() const { return assignment_.num_pending_scans(); }
 
  private:
-  // c4p_master.cc: events about holders.
-  void HandleOne(const PathEvent& event);
+  void Handle(const PathEvent& event);
+  bool IsKnownHost(HostId host, JobId job, std::string_view what);
+
+  // Requests that came together.
+  void Grant(std::span<const PathEvent> requests);
+  void Register(const PathsRequested& request, std::vector<std::string>* errors,
+                std::map<JobId, std::vector<QueuePairRef>>* newcomers);
+
+  // What holders say of their leases.
   void Renew(const LeasesRenewed& event);
   void Release(const ConnectionsReleased& event);
   void Announce(const LeasesAnnounced& event);
   void AnnounceOne(LeaseId lease, const HeldConnection& held);
   void Compare(uint32_t slot, const HeldConnection& held);
   void Adopt(QueuePairRef ref, const HeldPath& held);
+  // Args: events of queue pairs that were opened.
+  void Open(std::span<const PathEvent> events);
+  std::optional<QueuePairRef> FindOpened(const QueuePairOpened& event) const;
   void ExpireLeases();
   std::vector<uint32_t> SlotsOf(LeaseId lease) const;
   void RemoveConnection(uint32_t slot);
-  bool IsKnownHost(HostId host, JobId job, std::string_view what);
-  void Reject(std::string reason);
-  std::vector<PathAction> TakeActions();
 
-  // c4p_master_requests.cc: requests, and the paths that they are given.
-  void Grant(std::span<const PathEvent> requests);
-  void Register(const PathsRequested& request, std::vector<std::string>* errors,
-                std::map<JobId, std::vector<QueuePairRef>>* newcomers);
-  std::string FindFault(LeaseId lease, const ConnectionRequest& request) const;
-  std::string FindConflict(LeaseId lease, uint32_t slot, const ConnectionRequest& request) const;
-  // Reserves paths for queue pairs of a job that have none; returns those that got one.
-  std::vector<QueuePairRef> Place(JobId job, std::span<const QueuePairRef> refs);
-  void NoteReservation(QueuePairRef ref, ReservationId id);
-  std::string ExplainNoPath(const ConnectionRequest& request) const;
-
-  // c4p_master_ports.cc: the ports that lead to these paths, and what is answered.
-  ConnectionAnswer AnswerOf(uint32_t slot) const;
-  QueuePairAnswer AnswerOf(QueuePairRef ref) const;
-  // Looks for the port of the path that the queue pair has.
-  void Steer(QueuePairRef ref);
-  // The same, and tells the holder when that changed its answer.
-  void SteerAgain(QueuePairRef ref);
-  void SteerWaiting(const AddressPair& pair);
-  void Search(QueuePairRef ref, const AddressPair& pair, const PortSteering::Step& step);
-  void UsePort(QueuePairRef ref, const AddressPair& pair, uint16_t port);
-  void DropPort(QueuePairRef ref);
-  enum class Leaving { kIsFree, kRests };
-  // Keeps the port of a queue pair's socket, or of its packets, from others. Args: port: 0: it has none any more;
-  // leaving: whether others may have the one before it at once, or only when no packets that carry it can be under way.
-  void Occupy(QueuePairRef ref, uint16_t QueuePairState::*which, uint16_t port, Leaving leaving);
-  void EndRests();
-  // Args: events of queue pairs that were opened.
-  void Open(std::span<const PathEvent> events);
-  // Whether such a queue pair is held. Its ports are in use from now on.
-  bool NoteOpened(const QueuePairOpened& event);
-  void SteerOpened(const QueuePairOpened& event);
-  void Notify(QueuePairRef ref, MoveCause cause);
+  // What probes and reports say of ports and links, and what follows.
   void LearnPorts(std::span<const PortScanSeen> scans);
-  // Ports in use are probed again from time to time; where none was found another search is made, later each time.
-  void QueueVerification(QueuePairRef ref);
-  void Verify(QueuePairRef ref);
-  void GiveUpSearch(QueuePairRef ref);
-  void VerifyPorts();
-  void TakeVerified(const AddressPair& pair);
-
-  // c4p_master_links.cc: changes of the fabric, and paths that its hash chooses.
-  void AskForHashedPath(QueuePairRef ref);
-  std::span<const LinkId> LinksOf(QueuePairRef ref) const;
   void ObserveRound(const ProbeRoundFinished& event);
   void Report(const LinkReported& event);
   void Apply(std::vector<LinkStateChanged> changes);
   void Replan();
-  void MoveTo(QueuePairRef ref, MoveCause cause);
-  void Strand(QueuePairRef ref);
-  void RetryUnmanaged();
-  void ReturnToPlanes();
-  void Rebalance(MoveCause cause);
-  void BalanceIfUneven();
-  void SteerOutdated();
-  void RetryScans();
-  void StartProbeRound();
-  uint32_t HomePlane(const ConnectionRequest& request, uint32_t queue_pair, uint32_t otherwise) const;
-  // Whether a path of the plane crosses no link that is worse than that.
-  bool HasPath(const ConnectionRequest& request, uint32_t plane, LinkUse worst) const;
+  // Queue pairs that have another path: finds their ports, and tells their holders.
+  void Move(std::span<const QueuePairRef> refs, MoveCause cause);
 
-  const topology::Fabric* fabric_;
-  C4pOptions options_;
+  ConnectionAnswer AnswerOf(uint32_t slot) const;
+  std::span<const LinkId> LinksOf(QueuePairRef ref) const;
+
+  const bool chooses_paths_;
   SteadyTime time_;
-  // Lists of paths are remembered when asked for; what it answers does not change.
-  mutable PathCatalogue catalogue_;
-  PathAllocator allocator_;
-  PortSteering ports_;
-  PendingScans scans_;
-  LinkWatch links_;
-  QuietLinks quiet_;
+  C4pCounters counters_;
+  PathCatalogue catalogue_;
+  // In the order in which they need one another.
+  PathOutputs outputs_;
   ConnectionTable connections_;
   LeaseTable leases_;
-  ProbePlan probe_plan_;
-
-  struct RestingPort {
-    SimTime until;
-    AddressPair pair;
-    uint16_t port = 0;
-  };
-  std::deque<RestingPort> resting_ports_;  // in order of time
-  std::set<std::pair<SimTime, QueuePairRef>> to_verify_;
-  std::map<AddressPair, std::set<QueuePairRef>> verifying_;  // probes under way
-
-  std::set<QueuePairRef> unmanaged_;
-  std::set<QueuePairRef> off_plane_;  // on another plane than theirs, which had no path
-  HashedPaths hashed_;
-  std::map<HostId, SimTime> alive_;  // last message of each host's agent
-
-  // Of the call under way: what changed, and what to do about it.
-  bool must_replan_ = false;
-  bool links_returned_ = false;
-  bool epochs_changed_ = false;
-  std::optional<MoveCause> balance_cause_;
-  std::vector<PathAction> actions_;
-  std::vector<PathAction> endings_;
-  std::map<QueuePairRef, MoveCause> moves_;
-  std::map<HostId, std::vector<PortScan>> scan_orders_;
-
-  ImbalanceWatch imbalance_;
-  SimTime next_probe_round_;
-  uint64_t num_probe_rounds_ = 0;
-  C4pCounters counters_;
+  PortSteering ports_;
+  LinkEvidence evidence_;
+  PathReservations paths_;
+  PortOccupancy occupancy_;
+  PortAssignment assignment_;
+  HashedPathProbes hashed_;
+  ProbeSchedule probes_;
+  ReplanAgenda agenda_;
 };
 
 }  // namespace fairlead::traffic::c4p

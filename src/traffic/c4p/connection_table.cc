@@ -58,7 +58,9 @@ std::span<const uint32_t> ConnectionTable::OfLease(LeaseId lease) const {
 }
 
 void ConnectionTable::SetReservation(QueuePairRef ref, ReservationId id) {
-  at(ref).reservation = id;
+  QueuePairState& mine = at(ref);
+  mine.reservation = id;
+  mine.steering = id.valid() ? QueuePairState::Steering::kSearching : QueuePairState::Steering::kUnmanaged;
   if (!id.valid()) return;
   if (id.index() >= owners_.size()) owners_.resize(id.index() + 1);
   owners_[id.index()] = ref;

@@ -1,7 +1,8 @@
 // Connections: their requests, and the reservations of their queue pairs.
 //
-// Slots that are used again, found by name, by lease and by reservation. Nothing here iterates over hash tables, so the
-// same calls give the same order everywhere.
+// Slots that are used again, found by name, by lease and by reservation. Queue pairs are rows that the components of
+// the master share, as a step of one of them needs what the others know. Nothing here iterates over hash tables, so
+// the same calls give the same order everywhere.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,7 @@ struct QueuePairRef {
   friend constexpr auto operator<=>(QueuePairRef, QueuePairRef) = default;
 };
 
+// One row: what each component knows of a queue pair. Only the component that is named changes its columns.
 struct QueuePairState {
   enum class Steering : uint8_t {
     kUnmanaged,  // no reservation
@@ -32,17 +34,21 @@ struct QueuePairState {
     kSteered,    // reserved, and `port` leads there
     kNoPort,     // reserved; no port leads there
   };
+  // Of PathReservations; the port below may lead elsewhere.
   ReservationId reservation;
-  uint64_t epoch = 0;        // of the messages below
-  uint32_t port_path = 0;    // which `port` was found for
-  uint16_t port = 0;         // in use and held; 0 = none
+  // Of PortAssignment.
+  Steering steering = Steering::kUnmanaged;  // kUnmanaged where there is no reservation, and only there
+  bool is_open = false;                      // it has a socket, or a queue pair of RoCE is connected
+  uint8_t port_plane = 0;
+  uint16_t port = 0;       // in use and held; 0 = none
+  uint32_t port_path = 0;  // which `port` was found for
+  uint64_t epoch = 0;      // of the last step to find a port
+  // Of PortOccupancy.
   uint16_t socket_port = 0;  // that can be steered by; 0: not reported, or another one
   uint16_t wire_port = 0;    // which its packets carry; likewise
-  uint8_t port_plane = 0;
+  // Of PortVerification.
   uint8_t num_failed_searches = 0;  // since it was steered last
   bool is_to_verify = false;        // queued for a probe of `port`, or for another search
-  bool is_open = false;             // it has a socket, or a queue pair of RoCE is connected
-  Steering steering = Steering::kUnmanaged;
 };
 
 struct ConnectionState {
@@ -61,7 +67,6 @@ class ConnectionTable {
   void Remove(uint32_t slot);
 
   std::optional<uint32_t> Find(JobId job, uint64_t connection) const;
-  ConnectionState& at(uint32_t slot) { return slots_[slot]; }
   const ConnectionState& at(uint32_t slot) const { return slots_[slot]; }
   QueuePairState& at(QueuePairRef ref) { return slots_[ref.connection].queue_pairs[ref.queue_pair]; }
   const QueuePairState& at(QueuePairRef ref) const { return slots_[ref.connection].queue_pairs[ref.queue_pair]; }
@@ -75,6 +80,7 @@ class ConnectionTable {
   // Slots of a lease; valid until the next change.
   std::span<const uint32_t> OfLease(LeaseId lease) const;
 
+  // Another place, or none: the port that leads there has yet to be found.
   void SetReservation(QueuePairRef ref, ReservationId id);
   QueuePairRef OwnerOf(ReservationId id) const { return owners_[id.index()]; }
   // The queue pair as the allocator wants it.

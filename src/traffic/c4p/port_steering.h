@@ -36,6 +36,10 @@ class PortSteering {
   uint64_t EpochOf(NodeId from_leaf, NodeId to_leaf) const {
     return epoch_base_ + catalogue_->Epoch(from_leaf, to_leaf);
   }
+  uint64_t EpochOf(const ConnectionRequest& connection, uint32_t plane) const {
+    return EpochOf(catalogue_->ports(connection.source)[plane].leaf,
+                   catalogue_->ports(connection.destination)[plane].leaf);
+  }
 
   struct Step {
     enum class Kind : uint8_t {
