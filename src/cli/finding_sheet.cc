@@ -245,12 +245,33 @@ PageFigure DrawDelays(const FindingDetail& detail) {
     if (is_new) figure.host_names.push_back(host);
     figure.host_of.push_back(line->second);
   }
+  // A rank of which all that it sends, or receives, is accused is framed.
+  struct Line {
+    size_t num = 0;
+    size_t num_accused = 0;
+    bool is_framed() const { return num >= 2 && num_accused == num; }
+  };
+  std::map<uint32_t, Line> sources;
+  std::map<uint32_t, Line> destinations;
   for (const wire::LiveDelay& delay : detail.delays) {
     figure.cells.push_back({delay.source, delay.destination, std::max(delay.ratio, 1e-9)});
-    if (delay.is_accused) figure.marked_pairs.emplace_back(delay.source, delay.destination);
+    for (Line* line : {&sources[delay.source], &destinations[delay.destination]}) {
+      ++line->num;
+      line->num_accused += delay.is_accused ? 1 : 0;
+    }
+  }
+  for (const auto& [rank, line] : sources) {
+    if (line.is_framed()) figure.marked_sources.push_back(rank);
+  }
+  for (const auto& [rank, line] : destinations) {
+    if (line.is_framed()) figure.marked_destinations.push_back(rank);
+  }
+  for (const wire::LiveDelay& delay : detail.delays) {
+    const bool is_framed = sources.at(delay.source).is_framed() || destinations.at(delay.destination).is_framed();
+    if (delay.is_accused && !is_framed) figure.marked_pairs.emplace_back(delay.source, delay.destination);
   }
   std::string caption =
-      "Times what is usual; of several transfers in one cell, the slowest. Dots mark what is accused.";
+      "Times what is usual; of several transfers in one cell, the slowest. Frames and dots mark what is accused.";
   if (detail.delays_left_out > 0) {
     caption += fmt::format(" {} faster pairs are left out.", report::FormatCount(detail.delays_left_out));
   }
