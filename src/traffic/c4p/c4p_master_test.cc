@@ -504,6 +504,19 @@ TEST_F(C4pMasterTest, ProbesFindADeadLink) {
   }
 }
 
+// It was given a port, and then every way was lost: that its socket has another one asks for no path.
+TEST_F(C4pMasterTest, ASocketThatOpensWhenNoPathIsLeftIsOnlyNoted) {
+  auto tcp = world_.Connection(1, 0, 4);
+  tcp.protocol = 6;
+  world_.Ask(0, 1, {tcp});
+  world_.Settle();
+  for (const NicPort& port : world_.truth().ports(world_.Nic(0))) world_.Send(world_.SetCable(port.up, 0));
+  world_.Send({QueuePairOpened{
+      .host = HostId(0), .job = JobId(1), .connection = 1, .queue_pair = 0, .port = 40'000, .socket_port = 40'000}});
+  const auto held = world_.master().Find(JobId(1), 1);
+  ASSERT_TRUE(held.has_value());
+}
+
 TEST_F(C4pMasterTest, OptionsNameTheirRange) {
   C4pOptions options;
   EXPECT_TRUE(options.Validate().ok());

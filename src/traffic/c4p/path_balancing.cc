@@ -16,6 +16,8 @@ namespace {
 constexpr double kSlack = 1e-9;
 // Rounds over all links; each repairs nearly everything, the next ones what chains have shifted.
 constexpr int kMaxRounds = 8;
+// Moves for each QP that may move: with unequal weights and links of unequal health, steps that each help can go round.
+constexpr size_t kMovesMax = 64;
 
 }  // namespace
 
@@ -37,10 +39,11 @@ PathBalancing::~PathBalancing() {
 
 std::vector<ReservationId> PathBalancing::Run() {
   bool has_moved = true;
+  size_t num_left = kMovesMax * movable_.size();
   for (int round = 0; round < kMaxRounds && has_moved; ++round) {
     has_moved = false;
     for (const LinkId link : LinksByUsage()) {
-      while (IsOverloaded(link) && Relieve(link)) has_moved = true;
+      for (; num_left > 0 && IsOverloaded(link) && Relieve(link); --num_left) has_moved = true;
     }
   }
   std::vector<ReservationId> moved;

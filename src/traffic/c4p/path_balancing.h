@@ -13,9 +13,9 @@
 // Cost        QPs of a kind, between the same leaves, of one path and weight, are looked at once. O(QPs of the link +
 //             their kinds * paths) per direct move; O(length of the chain * that) per chain.
 // Guarantees  every step takes a QP from an overloaded link and overloads no other, or leaves all that it loads below
-//             what that link had, relative to the fair usage: so it ends. Equal weights, two
-//             layers and all QPs movable: no link is overloaded in the end (an alternating path of a bipartite graph
-//             ends where there is room).
+//             what that link had, relative to the fair usage. It ends: where steps go round, as they can with unequal
+//             weights and health, after kMovesMax moves for each QP. Equal weights, two layers and all QPs movable: no
+//             link is overloaded in the end (an alternating path of a bipartite graph ends where there is room).
 // Oracle      path_allocator_test.cc: the rounded-up average of each leaf, on random demands and after random events.
 #pragma once
 

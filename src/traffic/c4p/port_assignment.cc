@@ -90,7 +90,9 @@ void PortAssignment::NoteOpen(QueuePairRef ref, uint16_t socket_port, uint16_t w
   SteerAgain(ref);
 }
 
+// One that has lost every way waits for a new one.
 void PortAssignment::SteerAgain(QueuePairRef ref) {
+  if (!world_.paths.HasPath(ref)) return;
   const QueuePairState before = connections_->at(ref);
   Steer(ref);
   const QueuePairState& after = connections_->at(ref);
@@ -110,6 +112,7 @@ void PortAssignment::SteerAgain(QueuePairRef ref) {
 void PortAssignment::SteerWaiting(const AddressPair& pair) {
   for (const QueuePairRef ref : scans_.TakeWaiting(pair)) {
     if (!connections_->IsHeld(ref) || connections_->at(ref).steering != Steering::kSearching) continue;
+    if (!world_.paths.HasPath(ref)) continue;
     if (PairOf(ref, world_.paths.Of(ref).plane) == pair) SteerAgain(ref);
   }
   scans_.Tidy(pair);
@@ -161,6 +164,7 @@ void PortAssignment::Verify() {
 void PortAssignment::Verify(QueuePairRef ref) {
   const QueuePairState& mine = connections_->at(ref);
   if (mine.steering == Steering::kNoPort) {
+    if (!world_.paths.HasPath(ref)) return;
     // What was seen while a cable of the path was down need not hold any more.
     const AddressPair pair = PairOf(ref, world_.paths.Of(ref).plane);
     ports_->Forget(pair);
