@@ -1,7 +1,6 @@
 #include "service/controller/finding_json.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "report/finding_text.h"
@@ -10,43 +9,27 @@
 namespace fairlead::service {
 namespace {
 
-Json SecondsOf(SimTime time) { return time == SimTime::Never() ? Json() : Json(time.seconds().value()); }
+// What is not known is null.
+Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
-Json ToJson(const controller::WatchedFinding& watched, const topology::Fabric& fabric) {
-  const model::Finding& finding = watched.finding;
-  Json culprits = Json::array();
-  std::set<HostId> hosts;
-  std::set<model::RankId> ranks;
-  for (const model::Culprit& culprit : finding.culprits) {
-    culprits.push_back(CulpritText(culprit, fabric));
-    if (culprit.host.valid()) hosts.insert(culprit.host);
-    if (culprit.rank.valid()) ranks.insert(culprit.rank);
-  }
-  Json host_names = Json::array();
-  for (const HostId host : hosts) host_names.push_back(fabric.HostName(host));
-  Json rank_numbers = Json::array();
-  for (const model::RankId rank : ranks) rank_numbers.push_back(rank.value());
-  Json evidence = Json::array();
-  for (const model::Evidence& one : finding.evidence) evidence.push_back(report::EvidenceText(one));
-  Json signs = Json::array();
-  for (const model::Sign sign : finding.signs) signs.push_back(model::Name(sign));
-  return {{"job", watched.job},
-          {"id", finding.id.value()},
-          {"syndrome", model::Name(finding.syndrome)},
-          {"culprits", std::move(culprits)},
-          {"hosts", std::move(host_names)},
-          {"ranks", std::move(rank_numbers)},
-          {"suspected_at_s", SecondsOf(finding.first_seen)},
-          {"confirmed_at_s", SecondsOf(finding.confirmed)},
-          {"cleared_at_s", SecondsOf(finding.cleared)},
-          {"confidence", std::isfinite(finding.confidence) ? Json(finding.confidence) : Json()},
-          {"cost_share", finding.cost_share ? Json(*finding.cost_share) : Json()},
-          {"cost_gpu_hours", finding.cost_gpu_hours ? Json(*finding.cost_gpu_hours) : Json()},
-          {"action", model::Name(finding.action)},
-          {"sub_cause", model::Name(finding.sub_cause)},
-          {"signs", std::move(signs)},
-          {"text", finding.summary},
-          {"evidence", std::move(evidence)}};
+Json ToJson(const wire::LiveFinding& finding) {
+  return {{"job", finding.job},
+          {"id", finding.id},
+          {"syndrome", finding.syndrome},
+          {"culprits", finding.culprits},
+          {"hosts", finding.hosts},
+          {"ranks", finding.ranks},
+          {"suspected_at_s", OrNull(finding.suspected_at_s)},
+          {"confirmed_at_s", OrNull(finding.confirmed_at_s)},
+          {"cleared_at_s", OrNull(finding.cleared_at_s)},
+          {"confidence", OrNull(finding.confidence)},
+          {"cost_share", OrNull(finding.cost_share)},
+          {"cost_gpu_hours", OrNull(finding.cost_gpu_hours)},
+          {"action", finding.action},
+          {"sub_cause", finding.sub_cause},
+          {"signs", finding.signs},
+          {"text", finding.text},
+          {"evidence", finding.evidence}};
 }
 
 report::CulpritNames NamesIn(const topology::Fabric& fabric) {
@@ -58,19 +41,25 @@ report::CulpritNames NamesIn(const topology::Fabric& fabric) {
           .leaf = leaf_name};
 }
 
-// The newest first, as many as people look at.
-std::vector<wire::PastFinding> HistoryOf(const wire::LiveFinding& finding, const controller::JobWatch& watch,
+std::set<HostId> HostsOf(const model::Finding& finding) {
+  std::set<HostId> hosts;
+  for (const model::Culprit& culprit : finding.culprits) {
+    if (culprit.host.valid()) hosts.insert(culprit.host);
+  }
+  return hosts;
+}
+
+// Of the others about its hosts, the newest first, as many as people look at.
+std::vector<wire::PastFinding> HistoryOf(const model::Finding& finding, std::span<const controller::WatchedFinding> all,
                                          const report::CulpritNames& names) {
   constexpr size_t kHistoryMax = 20;
+  const std::set<HostId> hosts = HostsOf(finding);
   std::vector<wire::PastFinding> history;
-  const std::vector<controller::WatchedFinding> all = watch.Findings();
   for (auto other = all.rbegin(); other != all.rend() && history.size() < kHistoryMax; ++other) {
-    if (other->finding.id.value() == finding.id) continue;
+    const std::set<HostId> its_hosts = HostsOf(other->finding);
+    const bool is_about = std::ranges::any_of(its_hosts, [&](HostId host) { return hosts.contains(host); });
+    if (other->finding.id == finding.id || !is_about) continue;
     const wire::LiveFinding live = MakeLive(other->job, other->finding, names);
-    const bool is_about = std::ranges::any_of(live.hosts, [&](const std::string& host) {
-      return std::ranges::find(finding.hosts, host) != finding.hosts.end();
-    });
-    if (!is_about) continue;
     history.push_back({.id = live.id,
                        .job = live.job,
                        .text = live.text,
@@ -93,13 +82,16 @@ std::optional<Json> FindingJson(const controller::JobWatch& watch, model::Findin
   if (found == all.end()) return std::nullopt;
   const report::CulpritNames names = NamesIn(fabric);
   wire::FindingDetail detail = MakeDetail(found->job, found->finding, watch.ProofOf(id), names);
-  detail.history = HistoryOf(detail.finding, watch, names);
+  detail.history = HistoryOf(found->finding, all, names);
   return codec::ToJson(detail);
 }
 
 Json FindingsJson(std::span<const controller::WatchedFinding> findings, const topology::Fabric& fabric) {
   Json list = Json::array();
-  for (const controller::WatchedFinding& finding : findings) list.push_back(ToJson(finding, fabric));
+  const report::CulpritNames names = NamesIn(fabric);
+  for (const controller::WatchedFinding& watched : findings) {
+    list.push_back(ToJson(MakeLive(watched.job, watched.finding, names)));
+  }
   return {{"findings", std::move(list)}};
 }
 
