@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include <tuple>
 #include <utility>
 
+#include "service/agent/descriptor_share.h"
 #include "service/agent/file_quotas.h"
 #include "shm/job_name.h"
 #include "telemetry/segment_reader.h"
@@ -33,19 +33,14 @@ constexpr std::string_view kPrefix = "fairlead-";
 constexpr int64_t kPatienceMs = 100;
 // Of one user, that can't be segments.
 constexpr uint32_t kOddFilesNamed = 8;
-// A file and a watch over its process's end; and how many the rest of the agent needs, or half of all.
+// A file and a watch over its process's end.
 constexpr rlim_t kDescriptorsOfProcess = 2;
-constexpr rlim_t kDescriptorsOfRest = 256;
 // Users with more records share what there is.
 constexpr uint64_t kManyRecords = 20'000;
 constexpr SimDuration kLeftOutFor(60'000'000'000);
 
-// Half of what is left beside the rest of the agent; the other half is the socket's (steering_socket.h).
 uint32_t FilesWithin(uint32_t num_max) {
-  rlimit limit = {};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return num_max;
-  const rlim_t left = limit.rlim_cur - std::min(kDescriptorsOfRest, limit.rlim_cur / 2);
-  return static_cast<uint32_t>(std::clamp<rlim_t>(left / 2 / kDescriptorsOfProcess, 1, num_max));
+  return static_cast<uint32_t>(std::clamp<rlim_t>(DescriptorShare() / kDescriptorsOfProcess, 1, num_max));
 }
 
 int64_t ReadClockNs(clockid_t clock) {

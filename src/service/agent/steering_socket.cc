@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <grp.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -20,6 +19,7 @@
 #include <utility>
 
 #include "base/socket_address.h"
+#include "service/agent/descriptor_share.h"
 #include "service/agent/steering_packet.h"
 #include "shm/job_name.h"
 
@@ -29,7 +29,6 @@ namespace {
 
 constexpr uint64_t kListener = 0;  // questions count from 1
 constexpr SimDuration kSilencePeriod(100'000'000);
-constexpr rlim_t kDescriptorsOfAgent = 256;
 // At one go: whoever connects again and again must not keep the agent from all else.
 constexpr int kAcceptedAtOnce = 64;
 constexpr int kBacklog = 4096;
@@ -125,10 +124,7 @@ Result<SteeringSocket> SteeringSocket::Open(const SteeringSocketOptions& options
 
 SteeringSocket::SteeringSocket(const SteeringSocketOptions& options, Descriptor listener, Descriptor epoll)
     : options_(options), listener_(std::move(listener)), epoll_(std::move(epoll)) {
-  rlimit limit = {};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  const rlim_t left = limit.rlim_cur - std::min<rlim_t>(kDescriptorsOfAgent, limit.rlim_cur / 2);
-  options_.num_open_max = static_cast<uint32_t>(std::min<rlim_t>(options_.num_open_max, std::max<rlim_t>(left / 2, 1)));
+  options_.num_open_max = static_cast<uint32_t>(std::clamp<rlim_t>(DescriptorShare(), 1, options_.num_open_max));
 }
 
 SteeringSocket::~SteeringSocket() {
