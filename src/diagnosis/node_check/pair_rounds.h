@@ -1,0 +1,147 @@
+// Which of many hosts has a bad NIC, link or network stack: rounds of pairs, each with another partner.
+//
+//     round 1   neighbours          (h0 h1) (h2 h3) (h4 h5 h6)     the odd one joins the last pair
+//     round 2   fastest, slowest    (h0 h5) (h3 h2) (h6 h4 h1)
+//     round 3   only those that are bad in both rounds with partners that are, too: with hosts that are well
+//
+// Problem     a transfer that is slow accuses two hosts and the path between them.
+// Method      each host is measured with two others at least, one direction at a time, all NICs of a pair at once. A
+//             transfer is bad if it failed, if it is slower than a share of what is usual among its like (pairs below
+//             one leaf, or not), or if it loses much more than they do. What is usual is the median over hosts of what
+//             each can do with its best partner: with the median of all transfers a third of bad hosts would pass for
+//             normal. A host has failed if one direction of one of its NICs is bad with each of its partners, one of
+//             which is well with another host; what is bad with one partner only is the partner's, or the path's.
+// Guarantees  no host is in two groups at once. A host whose agent is silent never fails, nor does one that had a single
+//             partner. While fewer than half of the hosts are bad, and all else is alike, no other one fails (tested
+//             exhaustively for up to 9 hosts).
+// Cost        O(hosts x NICs x log) for each round.
+// Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md section 7.4. DLRover's network check.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "diagnosis/node_check/transfer_plan.h"
+
+namespace fairlead::diagnosis::node_check {
+
+struct CheckedHost {
+  uint32_t leaf = 0;      // hosts with the same one are near each other
+  uint32_t num_nics = 1;  // that are measured; NIC i with the partner's NIC i
+};
+
+struct PairRoundOptions {
+  // Below this share of the median of its like a transfer is slow. Range (0, 1]. Nearer to 1: milder faults are found,
+  // and neighbours' traffic is called a fault more often.
+  double slow_below = 0.9;
+  // A transfer loses too much above this share, 0..1, if that is also `lossy_ratio` times the median of its like.
+  double lossy_above = 0.01;
+  double lossy_ratio = 5;
+};
+
+// What is wrong with a transfer.
+enum class TransferFault : uint8_t { kNone, kFailed, kSlow, kLossy };
+
+// "none", "failed", "slow", "lossy".
+std::string_view Name(TransferFault fault);
+
+struct HostVerdict {
+  enum class Kind : uint8_t {
+    kPassed,
+    kFailed,
+    kUndecided,  // bad with its only partner, with each in another way, with others that are bad, or no results
+  };
+
+  Kind kind = Kind::kUndecided;
+  uint32_t num_partners = 0;  // that it was measured with
+  // The direction of a NIC that it failed for, or the worst one where it passed, with its best partner.
+  uint32_t nic = 0;
+  bool sends = false;  // else it receives
+  TransferFault fault = TransferFault::kNone;
+  double rate_share = 0;  // of what is usual
+  double lost_share = 0;
+  // With whom a transfer was bad though it has not failed, ascending.
+  std::vector<uint32_t> bad_with = {};
+
+  friend bool operator==(const HostVerdict&, const HostVerdict&) = default;
+};
+
+// "passed", "failed", "undecided".
+std::string_view Name(HostVerdict::Kind kind);
+
+class PairRounds final : public TransferPlan {
+ public:
+  // Args: hosts: 2 or more, those of one leaf together if neighbours are to be near each other; with NICs.
+  PairRounds(std::vector<CheckedHost> hosts, const PairRoundOptions& options);
+
+  std::span<const Transfer> step() const override { return step_; }
+  void Finish(std::span<const TransferResult> results) override;
+  size_t num_steps() const override { return num_steps_; }
+  size_t num_finished_steps() const override { return num_finished_; }
+
+  // [host] by what is measured so far.
+  std::vector<HostVerdict> Verdicts() const;
+  // Median over hosts, near and far alike, bytes/s; 0: nothing was measured.
+  double usual_rate() const;
+
+ private:
+  using Group = std::vector<uint32_t>;
+  struct Side {
+    uint32_t nic = 0;
+    bool sends = false;
+
+    friend auto operator<=>(const Side&, const Side&) = default;
+  };
+  // Of one direction of one NIC with one partner: the best of its measurements.
+  struct Sight {
+    bool is_near = false;
+    bool has_failed = false;
+    double rate = 0;
+    double lost_share = 0;
+  };
+  using Sights = std::map<uint32_t, Sight>;  // [partner]
+  struct Usual {
+    double rate = 0;
+    double lost_share = 0;
+  };
+  using UsualOfKind = std::array<Usual, 2>;  // [near]
+
+  void BeginRound(std::vector<Group> groups);
+  void Plan();
+  std::vector<Group> SecondRound() const;
+  std::vector<Group> ThirdRound() const;
+  void Note(uint32_t host, uint32_t partner, Side side, const Sight& sight);
+  bool AreNear(uint32_t one, uint32_t other) const { return hosts_[one].leaf == hosts_[other].leaf; }
+  // Of hosts with pairs of this kind; nothing: of all.
+  Usual UsualOf(std::optional<bool> is_near, size_t* num_hosts) const;
+  UsualOfKind UsualOfKinds() const;
+  TransferFault FaultOf(const Sight& sight, const UsualOfKind& usual) const;
+  // With one partner, over all sides.
+  bool IsBadWith(uint32_t host, uint32_t partner, const UsualOfKind& usual) const;
+  std::set<uint32_t> PartnersOf(uint32_t host) const;
+  // [host] whether it has a partner with whom nothing was bad.
+  std::vector<bool> AreWell(const UsualOfKind& usual) const;
+  // Bad with each partner, of whom none is well.
+  bool IsAmongTheBad(uint32_t host, const std::vector<bool>& are_well) const;
+  HostVerdict VerdictOf(uint32_t host, const UsualOfKind& usual, const std::vector<bool>& are_well) const;
+
+  std::vector<CheckedHost> hosts_;
+  PairRoundOptions options_;
+  uint32_t round_ = 0;
+  std::vector<Group> groups_;  // of the round
+  size_t step_of_round_ = 0;   // with those that have no transfer
+  size_t steps_of_round_ = 0;
+  size_t num_steps_ = 0;
+  size_t num_finished_ = 0;
+  std::vector<Transfer> step_;
+  std::vector<std::map<Side, Sights>> seen_;  // [host]
+};
+
+}  // namespace fairlead::diagnosis::node_check

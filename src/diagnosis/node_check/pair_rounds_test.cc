@@ -1,0 +1,190 @@
+#include "diagnosis/node_check/pair_rounds.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <set>
+
+#include "base/random.h"
+
+namespace fairlead::diagnosis::node_check {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using Outcome = TransferResult::Outcome;
+using Kind = HostVerdict::Kind;
+
+constexpr double kRate = 1e9;
+
+// What each host can send and receive, as a share of the rate, and whether its agent answers.
+struct SimulatedHost {
+  double sends = 1;
+  double receives = 1;
+  double lost_share = 0;
+  bool answers = true;
+};
+
+TransferResult Measure(const Transfer& transfer, const std::vector<SimulatedHost>& hosts, Random* random) {
+  const SimulatedHost& sender = hosts[transfer.sender];
+  const SimulatedHost& receiver = hosts[transfer.receiver];
+  if (!sender.answers || !receiver.answers) return {};
+  const double share = std::min(sender.sends, receiver.receives);
+  if (share == 0) return {.outcome = Outcome::kFailed, .rate = 0, .lost_share = 0, .rtt = {}, .error = "no route"};
+  return {.outcome = Outcome::kMeasured,
+          .rate = kRate * share * random->Uniform(0.97, 1.03),
+          .lost_share = std::max(sender.lost_share, receiver.lost_share),
+          .rtt = Seconds(1e-4),
+          .error = ""};
+}
+
+// Checks on the way that nobody is in two transfers of one direction at once.
+PairRounds CheckAll(const std::vector<SimulatedHost>& hosts) {
+  std::vector<CheckedHost> checked;
+  for (uint32_t h = 0; h < hosts.size(); ++h) checked.push_back({.leaf = 0, .num_nics = 1});
+  PairRounds rounds(checked, {});
+  Random random(hosts.size());
+  while (!rounds.step().empty()) {
+    std::vector<TransferResult> results;
+    std::set<std::pair<uint32_t, uint32_t>> busy;
+    for (const Transfer& transfer : rounds.step()) {
+      EXPECT_TRUE(busy.insert({transfer.sender, transfer.sender_nic}).second);
+      EXPECT_TRUE(busy.insert({transfer.receiver, transfer.receiver_nic}).second);
+      results.push_back(Measure(transfer, hosts, &random));
+    }
+    rounds.Finish(results);
+  }
+  EXPECT_EQ(rounds.num_finished_steps(), rounds.num_steps());
+  return rounds;
+}
+
+std::vector<uint32_t> Failed(const PairRounds& rounds) {
+  std::vector<uint32_t> failed;
+  const std::vector<HostVerdict> verdicts = rounds.Verdicts();
+  for (uint32_t h = 0; h < verdicts.size(); ++h) {
+    if (verdicts[h].kind == Kind::kFailed) failed.push_back(h);
+  }
+  return failed;
+}
+
+TEST(PairRoundsTest, HealthyHostsPass) {
+  for (uint32_t n = 3; n <= 33; ++n) {
+    for (const HostVerdict& verdict : CheckAll(std::vector<SimulatedHost>(n)).Verdicts()) {
+      EXPECT_EQ(verdict.kind, Kind::kPassed) << n << " hosts";
+      EXPECT_THAT(verdict.bad_with, IsEmpty());
+      EXPECT_GE(verdict.num_partners, 2U);
+    }
+  }
+}
+
+TEST(PairRoundsTest, OfTwoHostsNeitherIsBlamed) {
+  std::vector<SimulatedHost> hosts(2);
+  hosts[1].receives = 0.3;
+  const std::vector<HostVerdict> verdicts = CheckAll(hosts).Verdicts();
+  EXPECT_EQ(verdicts[0].kind, Kind::kUndecided);
+  EXPECT_EQ(verdicts[1].kind, Kind::kUndecided);
+  EXPECT_THAT(verdicts[0].bad_with, ElementsAre(1));
+}
+
+TEST(PairRoundsTest, TheDirectionAndTheNicAreNamed) {
+  std::vector<SimulatedHost> hosts(6);
+  hosts[2].sends = 0.5;
+  const HostVerdict verdict = CheckAll(hosts).Verdicts()[2];
+  EXPECT_EQ(verdict.kind, Kind::kFailed);
+  EXPECT_TRUE(verdict.sends);
+  EXPECT_EQ(verdict.fault, TransferFault::kSlow);
+  EXPECT_NEAR(verdict.rate_share, 0.5, 0.05);
+  // Its partners are not to blame, and it is said who was slow with them.
+  const std::vector<HostVerdict> all = CheckAll(hosts).Verdicts();
+  EXPECT_EQ(all[3].kind, Kind::kPassed);
+  EXPECT_THAT(all[3].bad_with, ElementsAre(2));
+}
+
+TEST(PairRoundsTest, OneNicOfManyIsEnough) {
+  std::vector<CheckedHost> checked(5, {.leaf = 0, .num_nics = 4});
+  PairRounds rounds(checked, {});
+  while (!rounds.step().empty()) {
+    std::vector<TransferResult> results;
+    for (const Transfer& transfer : rounds.step()) {
+      const bool is_slow = transfer.receiver == 4 && transfer.receiver_nic == 3;
+      results.push_back({.outcome = Outcome::kMeasured, .rate = is_slow ? 7e8 : 1e9, .lost_share = 0, .rtt = {}});
+    }
+    rounds.Finish(results);
+  }
+  EXPECT_THAT(Failed(rounds), ElementsAre(4));
+  EXPECT_EQ(rounds.Verdicts()[4].nic, 3U);
+  EXPECT_FALSE(rounds.Verdicts()[4].sends);
+}
+
+TEST(PairRoundsTest, WhatFailsAndWhatLosesIsBad) {
+  std::vector<SimulatedHost> hosts(8);
+  hosts[1].receives = 0;
+  hosts[6].lost_share = 0.03;
+  const PairRounds rounds = CheckAll(hosts);
+  EXPECT_THAT(Failed(rounds), ElementsAre(1, 6));
+  EXPECT_EQ(rounds.Verdicts()[1].fault, TransferFault::kFailed);
+  EXPECT_EQ(rounds.Verdicts()[6].fault, TransferFault::kLossy);
+  // All lose alike: that is the fabric, or its congestion control.
+  for (SimulatedHost& host : hosts) host = {.lost_share = 0.03};
+  EXPECT_THAT(Failed(CheckAll(hosts)), IsEmpty());
+}
+
+TEST(PairRoundsTest, WhoGivesNoAnswerIsNotBlamed) {
+  std::vector<SimulatedHost> hosts(7);
+  hosts[0].answers = false;
+  hosts[5].receives = 0.4;
+  const PairRounds rounds = CheckAll(hosts);
+  EXPECT_THAT(Failed(rounds), ElementsAre(5));
+  EXPECT_EQ(rounds.Verdicts()[0].kind, Kind::kUndecided);
+  EXPECT_EQ(rounds.Verdicts()[0].num_partners, 0U);
+  for (SimulatedHost& host : hosts) host.answers = false;
+  for (const HostVerdict& verdict : CheckAll(hosts).Verdicts()) EXPECT_EQ(verdict.kind, Kind::kUndecided);
+  EXPECT_EQ(CheckAll(hosts).usual_rate(), 0);
+}
+
+// Pairs below different leaves share cables: they are compared with each other only.
+TEST(PairRoundsTest, FarPairsAreSlowerThanNearOnes) {
+  std::vector<CheckedHost> checked;
+  for (uint32_t h = 0; h < 16; ++h) checked.push_back({.leaf = h / 4, .num_nics = 1});
+  PairRounds rounds(checked, {});
+  while (!rounds.step().empty()) {
+    std::vector<TransferResult> results;
+    for (const Transfer& transfer : rounds.step()) {
+      double rate = transfer.sender / 4 == transfer.receiver / 4 ? 1e9 : 4e8;
+      if (transfer.sender == 9) rate *= 0.7;
+      results.push_back({.outcome = Outcome::kMeasured, .rate = rate, .lost_share = 0, .rtt = {}});
+    }
+    rounds.Finish(results);
+  }
+  EXPECT_THAT(Failed(rounds), ElementsAre(9));
+}
+
+// Every set of bad hosts among up to 9, bad in every way.
+TEST(PairRoundsTest, NobodyInnocentFailsWhileMostAreWell) {
+  const std::vector<SimulatedHost> ways = {
+      {.sends = 0.5}, {.receives = 0.5}, {.sends = 0.6, .receives = 0.6}, {.sends = 0, .receives = 0}};
+  for (uint32_t n = 3; n <= 9; ++n) {
+    for (uint32_t bad = 1; bad < 1U << n; ++bad) {
+      const auto num_bad = static_cast<uint32_t>(std::popcount(bad));
+      if (2 * num_bad >= n) continue;
+      for (size_t way = 0; way <= ways.size(); ++way) {
+        std::vector<SimulatedHost> hosts(n);
+        std::vector<uint32_t> expected;
+        for (uint32_t h = 0; h < n; ++h) {
+          if ((bad >> h & 1) == 0) continue;
+          hosts[h] = ways[way == ways.size() ? h % ways.size() : way];
+          expected.push_back(h);
+        }
+        const std::vector<uint32_t> failed = Failed(CheckAll(hosts));
+        for (const uint32_t h : failed) EXPECT_TRUE(bad >> h & 1) << n << " hosts, bad " << bad << ", way " << way;
+        if (3 * num_bad > n) continue;
+        EXPECT_EQ(failed, expected) << n << " hosts, bad " << bad << ", way " << way;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::diagnosis::node_check
