@@ -22,7 +22,8 @@ import sys
 
 MODULES = [
     "base", "codec", "shm", "model", "topology", "collective", "workload", "fluid", "trace", "telemetry", "execution",
-    "prediction", "scheduling", "traffic", "diagnosis", "controller", "agent", "sim", "report", "experiment", "wire",
+    "prediction", "scheduling", "traffic", "diagnosis", "node_check",
+    "controller", "agent", "sim", "report", "experiment", "wire",
     "store", "service", "slurm", "lab", "ccl", "cli"
 ]
 POLICY_MODULES = {"scheduling", "traffic", "diagnosis"}

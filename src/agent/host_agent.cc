@@ -26,7 +26,8 @@ HostAgent::HostAgent(const HostAgentOptions& options, const AgentState& kept, Si
       addresses_(options.nics, options.stranger_memory),
       connections_(options.num_connections_max, options.random_seed, &outbox_),
       questions_(options.answer_deadline, options.queue_pair_deadline, &outbox_),
-      stream_({.host = options.host, .agent_version = options.version, .nics = options.nics}, &outbox_),
+      stream_({.host = options.host, .agent_version = options.version, .nics = options.nics, .can_test = true},
+              &outbox_),
       connection_reporter_(options.keeps_state, &connections_, &outbox_),
       departures_({.port_rest = options.port_rest, .num_rests_max = options.num_connections_max}, &connections_,
                   &orders_, &outbox_),
@@ -35,7 +36,8 @@ HostAgent::HostAgent(const HostAgentOptions& options, const AgentState& kept, Si
                 &outbox_, &orders_),
       accepted_(options.num_connections_max, &classes_.levels(), &outbox_),
       probes_(options.probes, &addresses_, &outbox_),
-      meter_(options.meter) {
+      meter_(options.meter),
+      tests_(&addresses_, &outbox_) {
   connections_.Restore(kept.connections);
   accepted_.Restore(kept.accepted);
   for (const auto& [rule, port] : installed) {
@@ -164,6 +166,7 @@ void HostAgent::Take(const StreamBroken&) {
   arrivals_.ForgetAnswers();
   stream_.Break();
   probes_.Forget();
+  tests_.Cancel();
   connection_reporter_.ForgetStream();
   for (const uint64_t number : questions_.EndDeadlines()) Answer(connections_.at(number), 0);
 }
@@ -307,6 +310,7 @@ void HostAgent::Take(const ProcessEnded& event) {
 }
 
 void HostAgent::Take(const SegmentsSeen& event) {
+  tests_.AddSymptoms(event.symptoms);
   for (controller::ProcessesSeen& seen : process_reporter_.Report(event, is_welcome())) outbox_.Send(std::move(seen));
   for (std::string& note : process_reporter_.TakeNotes()) outbox_.Note(std::move(note));
 }

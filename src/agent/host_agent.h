@@ -15,7 +15,7 @@
 //     training_addresses   what concerns training         socket_look          what the kernel lists
 //     rewrite_orders       what the kernel is to rewrite  probe_dispatcher     probes that are wanted
 //     job_meter            what jobs send and compute     process_reporter     what processes are doing
-//     agent_outbox         all that is decided, in order
+//     host_tests           tests that are wanted          agent_outbox         all that is decided, in order
 //
 // Problem     a process waits for milliseconds at most, whatever the controller does; the controller may forget, repeat
 //             and contradict itself; and nothing may break an established connection.
@@ -57,6 +57,7 @@
 #include "agent/controller_stream.h"
 #include "agent/departure_moves.h"
 #include "agent/host_agent_messages.h"
+#include "agent/host_tests.h"
 #include "agent/job_meter.h"
 #include "agent/probe_dispatcher.h"
 #include "agent/process_questions.h"
@@ -135,6 +136,8 @@ class HostAgent {
   void Take(const OwnersFound& event) { accepted_.TakeOwners(event); }
   void Take(const StateKept& event) { connection_reporter_.TakeKept(event.revision); }
   void Take(const SegmentsSeen& event);
+  void Take(const HostTestListens& event) { tests_.Take(event); }
+  void Take(const HostTestEnded& event) { tests_.Take(event); }
   void TakeTime();
 
   // Of the controller.
@@ -148,6 +151,8 @@ class HostAgent {
   void Hear(const controller::AnnouncementWanted&) { connection_reporter_.Announce(); }
   void Hear(const controller::LevelSet& message) { SetLevel(message.job, message.level); }
   void Hear(const controller::HostJudged& message) { outbox_.Act(KeepJudgement{message}); }
+  void Hear(const controller::HostTestWanted& message) { tests_.Take(message, num_connections() > 0); }
+  void Hear(const controller::HostTestsCancelled&) { tests_.Cancel(); }
   void HearAnswer(const controller::PathsAnswered& message, const traffic::ConnectionAnswer& answer);
   void HearChange(const controller::QueuePairChanged& change);
   // Args of these: connection: of the table.
@@ -192,6 +197,7 @@ class HostAgent {
   ProbeDispatcher probes_;
   JobMeter meter_;
   ProcessReporter process_reporter_;
+  HostTests tests_;
 };
 
 }  // namespace fairlead::agent

@@ -119,9 +119,18 @@ struct SegmentsSeen {
   std::vector<model::HostSymptomRecord> symptoms = {};  // of this host, since the look before
 };
 
-using HostEvent =
-    std::variant<PathRequested, PathRequestOutcome, ProcessLeft, StreamOpened, StreamBroken, MessageFromController,
-                 ProbesDone, RewriteDone, SocketsSeen, BytesSeen, ProcessEnded, OwnersFound, StateKept, SegmentsSeen>;
+// Of a RunHostTest: the receiver's port is open; and what came of it.
+struct HostTestListens {
+  uint64_t test = 0;
+  uint16_t port = 0;
+};
+struct HostTestEnded {
+  controller::HostTestDone done;  // without symptoms
+};
+
+using HostEvent = std::variant<PathRequested, PathRequestOutcome, ProcessLeft, StreamOpened, StreamBroken,
+                               MessageFromController, ProbesDone, RewriteDone, SocketsSeen, BytesSeen, ProcessEnded,
+                               OwnersFound, StateKept, SegmentsSeen, HostTestListens, HostTestEnded>;
 
 // ---- Actions ----
 
@@ -189,12 +198,18 @@ struct SetSocketClass {
 struct KeepJudgement {
   controller::HostJudged judged;
 };
+// Several run at once. HostTestEnded follows, before it HostTestListens of receivers.
+struct RunHostTest {
+  controller::HostTestWanted wanted;
+};
+// Those under way are to end soon.
+struct StopHostTests {};
 // For the log.
 struct Noted {
   std::string text;
 };
 
 using HostAction = std::variant<AnswerProcess, SendToController, ProbePorts, SetRewrite, ClearRewrite, FindOwners,
-                                SetSocketClass, KeepJudgement, Noted>;
+                                SetSocketClass, KeepJudgement, RunHostTest, StopHostTests, Noted>;
 
 }  // namespace fairlead::agent

@@ -46,6 +46,7 @@ struct AgentRunOptions {
   std::string gpu_meter = "auto";
   bool ignores_symptoms = false;
   std::string dcgm;
+  std::string burn_in;  // program; empty: none
   std::string json;
 };
 
@@ -172,6 +173,7 @@ Status Run(AgentRunOptions options) {
   server.log = [host = options.host](const std::string& text) {
     fmt::print(stderr, "fairlead agent {}: {}\n", host, report::CleanText(text));
   };
+  if (!options.burn_in.empty()) server.burn_in = {options.burn_in};
   server.log(DescribeRaisedDescriptorLimit());
   FL_ASSIGN_OR_RETURN(const auto nvml, LoadNvml(options, server));
   FL_RETURN_IF_ERROR(MeasureGpus(options, nvml, &server));
@@ -225,6 +227,10 @@ void AddAgentRunCommand(CLI::App* agent, Invocation* invocation) {
   run->add_option("--dcgm", options->dcgm,
                   "DCGM exporter of this host, for errors of GPUs: its file, or http://127.0.0.1:9400/metrics")
       ->type_name("SOURCE");
+  run->add_option("--burn-in", options->burn_in,
+                  "Program that tests this host's GPUs for a number of seconds, its argument, and prints a score last "
+                  "(check-node --burn-in)")
+      ->type_name("PROGRAM");
   run->add_option("--gpu-counters", options->gpu_counters, "Folder with counters of emulated GPUs (labs)")
       ->type_name("FOLDER");
   run->add_option("--segments", options->server.segments,

@@ -44,6 +44,7 @@ constexpr std::array kSiblings = {
                    kClient},
     SiblingCommand{"undo", "Have a running controller return a host that it has isolated.", kClient},
     SiblingCommand{"spare", "Offer a running controller a free host in place of isolated ones.", kClient},
+    SiblingCommand{"check-node", "Have a running controller test hosts, before a job or after a repair.", kClient},
     SiblingCommand{"audit", "Check the log of what steering and operators did."},
     SiblingCommand{"cert", "Create certificates for mutual TLS between controller and agents."},
     SiblingCommand{"lab", "Emulate a fabric in network namespaces of this machine, with real TCP traffic."},

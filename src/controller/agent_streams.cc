@@ -57,12 +57,13 @@ std::string AgentStreams::FindFault(const HostHello& hello) const {
   return "";
 }
 
-void AgentStreams::Bind(StreamId stream, HostId host, std::string_view version, SimTime clock) {
+void AgentStreams::Bind(StreamId stream, HostId host, const HostHello& hello, SimTime clock) {
   Agent& agent = agents_[host];
   if (agent.stream) Close(*agent.stream);
   streams_[stream].host = host;
   agent.stream = stream;
-  agent.version = ShownText(version);
+  agent.version = ShownText(hello.agent_version);
+  agent.can_test = hello.can_test;
   agent.last_message = clock;
   Say(stream, welcome_);
 }

@@ -16,7 +16,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "base/ids.h"
 #include "base/sim_time.h"
@@ -37,6 +36,7 @@ class AgentStreams {
   struct Agent {
     std::optional<StreamId> stream;  // nothing: it is away
     std::string version;
+    bool can_test = false;  // takes HostTestWanted
     SimTime last_message;
     HostJudged judged;
   };
@@ -48,8 +48,8 @@ class AgentStreams {
   Sender FindSender(StreamId stream) const;
   // Empty: none.
   std::string FindFault(const HostHello& hello) const;
-  // Welcomes the agent of a host, and ends its earlier stream. Args: version: as the agent says it.
-  void Bind(StreamId stream, HostId host, std::string_view version, SimTime clock);
+  // Welcomes the agent of a host, and ends its earlier stream. Args: hello: without a fault; host: that it names.
+  void Bind(StreamId stream, HostId host, const HostHello& hello, SimTime clock);
   void Hear(HostId host, SimTime clock) { agents_[host].last_message = clock; }
   void Refuse(StreamId stream, std::string reason);
   // A second hello on the same stream: the identity of the other end is in doubt. Args: host: connected.
@@ -60,6 +60,8 @@ class AgentStreams {
   bool IsConnected(HostId host) const { return agents_[host].stream.has_value(); }
   const Agent& agent(HostId host) const { return agents_[host]; }
   size_t num_hosts() const { return agents_.size(); }
+  // After which what a silent host holds is given to others.
+  SimDuration lease_ttl() const { return welcome_.lease_ttl; }
 
   // Dropped without a stream.
   void SendTo(HostId host, ToAgent message);

@@ -11,12 +11,12 @@ namespace {
 TEST(AgentStreamsTest, TheNewerStreamOfAHostCounts) {
   ComponentExample example;
   AgentStreams& streams = example.streams;
-  streams.Bind(StreamId(7u), HostId(1), "test", SimTime(5));
+  streams.Bind(StreamId(7u), HostId(1), {.host = "h1", .agent_version = "test", .nics = {}}, SimTime(5));
   EXPECT_EQ(MessagesIn<Welcome>(example.outputs.Take()).size(), 1u);
   EXPECT_EQ(streams.FindSender(StreamId(7u)).host, HostId(1));
   EXPECT_EQ(streams.agent(HostId(1)).last_message, SimTime(5));
 
-  streams.Bind(StreamId(8u), HostId(1), "test", SimTime(6));
+  streams.Bind(StreamId(8u), HostId(1), {.host = "h1", .agent_version = "test", .nics = {}}, SimTime(6));
   const std::vector<TrafficOutput> outputs = example.outputs.Take();
   ASSERT_EQ(outputs.size(), 2u);
   EXPECT_EQ(std::get<EndStream>(outputs[0]).stream, StreamId(7u));

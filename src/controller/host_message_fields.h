@@ -14,6 +14,13 @@
 #include "telemetry/process_report_fields.h"
 #include "traffic/path_message_fields.h"
 
+namespace fairlead::codec {
+
+template <>
+inline constexpr uint64_t kNumEnumerators<controller::HostTestKind> = 3;
+
+}  // namespace fairlead::codec
+
 namespace fairlead::controller {
 
 // Of hosts, and of jobs as the controller names them.
@@ -51,6 +58,7 @@ void Describe(Archive& archive, Record& hello) {
   archive.Required(2, "host", hello.host);
   archive.Required(3, "agent_version", hello.agent_version);
   archive.Required(4, "nics", hello.nics);
+  archive.Optional(5, "can_test", hello.can_test);
   // The name of a host that speaks another version may have another form: the version is checked first.
   archive.Law([&] {
     const std::string fault = hello.protocol_version == kProtocolVersion ? AnyName().Fault(hello.host) : "";
@@ -181,6 +189,17 @@ void Describe(Archive& archive, Record& measured) {
   });
 }
 
+// Empty: fine.
+inline std::string FaultOfSymptoms(const std::vector<model::HostSymptomRecord>& symptoms) {
+  for (const model::HostSymptomRecord& symptom : symptoms) {
+    const size_t bytes = symptom.text.size();
+    if (bytes > kSymptomBytesMax || !IsUtf8(symptom.text)) {
+      return fmt::format("symptoms: expected at most {} bytes of UTF-8, found {} bytes", kSymptomBytesMax, bytes);
+    }
+  }
+  return "";
+}
+
 template <class Archive, codec::IsRecord<ProcessesSeen> Record>
 void Describe(Archive& archive, Record& seen) {
   archive.Required(1, "job", seen.job, JobKey());
@@ -190,17 +209,37 @@ void Describe(Archive& archive, Record& seen) {
   archive.Optional(5, "symptoms", seen.symptoms, codec::AtMost{kSymptomsMax});
   archive.Law([&] {
     if (!telemetry::IsReportInstant(seen.at)) return fmt::format("at: found {}, which is not an instant", seen.at.ns());
-    for (const model::HostSymptomRecord& symptom : seen.symptoms) {
-      const size_t bytes = symptom.text.size();
-      if (bytes > kSymptomBytesMax || !IsUtf8(symptom.text)) {
-        return fmt::format("symptoms: expected at most {} bytes of UTF-8, found {} bytes", kSymptomBytesMax, bytes);
-      }
-    }
+    if (std::string fault = FaultOfSymptoms(seen.symptoms); !fault.empty()) return fault;
     size_t num_records = 0;
     for (const telemetry::SeenProcess& process : seen.processes) num_records += telemetry::NumRecords(process.report);
     if (num_records <= telemetry::kProcessRecordsMax) return std::string();
     return fmt::format("processes: expected at most {} records together, found {}", telemetry::kProcessRecordsMax,
                        num_records);
+  });
+}
+
+template <class Archive, codec::IsRecord<HostTestReady> Record>
+void Describe(Archive& archive, Record& ready) {
+  archive.Required(1, "test", ready.test);
+  archive.Required(2, "port", ready.port);
+}
+
+template <class Archive, codec::IsRecord<HostTestDone> Record>
+void Describe(Archive& archive, Record& done) {
+  archive.Required(1, "test", done.test);
+  archive.Required(2, "error", done.error);
+  archive.Required(3, "bytes_per_s", done.rate, codec::Amount{});
+  archive.Required(4, "lost_share", done.lost_share, codec::Amount{1});
+  archive.Required(5, "rtt_s", done.rtt);
+  archive.Required(6, "score", done.score, codec::Amount{});
+  archive.Optional(7, "symptoms", done.symptoms, codec::AtMost{kSymptomsMax});
+  archive.Required(8, "is_refused", done.is_refused);
+  archive.Law([&] {
+    if (done.error.size() > kSymptomBytesMax || !IsUtf8(done.error)) {
+      return fmt::format("error: expected at most {} bytes of UTF-8, found {} bytes", kSymptomBytesMax,
+                         done.error.size());
+    }
+    return FaultOfSymptoms(done.symptoms);
   });
 }
 
@@ -218,6 +257,8 @@ void Describe(Archive& archive, Record& message) {
   archive.template OneOf<AnnouncementFinished>(10, "announcement_finished", message);
   archive.template OneOf<ProcessesSeen>(11, "processes_seen", message);
   archive.template OneOf<MoveRefused>(12, "move_refused", message);
+  archive.template OneOf<HostTestReady>(13, "host_test_ready", message);
+  archive.template OneOf<HostTestDone>(14, "host_test_done", message);
 }
 
 // ---- To an agent ----
@@ -313,6 +354,23 @@ void Describe(Archive& archive, Record& judged) {
   archive.Required(1, "findings", judged.findings);
 }
 
+template <class Archive, codec::IsRecord<HostTestWanted> Record>
+void Describe(Archive& archive, Record& wanted) {
+  archive.Required(1, "test", wanted.test);
+  archive.Required(2, "kind", wanted.kind);
+  archive.Required(3, "local", wanted.local, codec::MaybeUnset());
+  archive.Required(4, "peer", wanted.peer, codec::MaybeUnset());
+  archive.Required(5, "port", wanted.port);
+  archive.Required(6, "secret", wanted.secret);
+  archive.Required(7, "num_streams", wanted.num_streams);
+  archive.Required(8, "bytes_per_s_max", wanted.rate_max, codec::Amount{});
+  archive.Required(9, "length_ns", wanted.length, codec::Positive());
+  archive.Required(10, "despite_jobs", wanted.despite_jobs);
+}
+
+template <class Archive, codec::IsRecord<HostTestsCancelled> Record>
+void Describe(Archive& /*archive*/, Record& /*cancelled*/) {}
+
 template <class Archive, codec::IsRecord<ToAgent> Record>
 void Describe(Archive& archive, Record& message) {
   archive.template OneOf<Welcome>(1, "welcome", message);
@@ -325,6 +383,8 @@ void Describe(Archive& archive, Record& message) {
   archive.template OneOf<AnnouncementWanted>(8, "announcement_wanted", message);
   archive.template OneOf<LevelSet>(9, "level_set", message);
   archive.template OneOf<HostJudged>(10, "host_judged", message);
+  archive.template OneOf<HostTestWanted>(11, "host_test_wanted", message);
+  archive.template OneOf<HostTestsCancelled>(12, "host_tests_cancelled", message);
 }
 
 }  // namespace fairlead::controller

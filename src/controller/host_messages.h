@@ -36,6 +36,7 @@ struct HostHello {
   std::string host;           // as the fabric names it; with TLS that of the certificate
   std::string agent_version;  // for people
   std::vector<IpAddress> nics;
+  bool can_test = false;  // takes HostTestWanted
 
   friend bool operator==(const HostHello&, const HostHello&) = default;
 };
@@ -184,9 +185,32 @@ inline constexpr size_t kProcessesMax = 1024;  // of a job on a host
 inline constexpr size_t kSymptomsMax = 32;
 inline constexpr size_t kSymptomBytesMax = 256;
 
-using FromAgent =
-    std::variant<HostHello, Heartbeat, PathsWanted, ConnectionOpened, ConnectionsClosed, ConnectionsHeld,
-                 ProbesFinished, ArrivalPrepared, MoveRefused, JobMeasured, AnnouncementFinished, ProcessesSeen>;
+// The receiving side of a HostTestWanted listens.
+struct HostTestReady {
+  uint64_t test = 0;
+  uint16_t port = 0;
+
+  friend bool operator==(const HostTestReady&, const HostTestReady&) = default;
+};
+
+// What came of this host's part in a test. Each HostTestWanted has one, while its stream lasts.
+struct HostTestDone {
+  uint64_t test = 0;
+  std::string error;        // of at most kSymptomBytesMax; empty: it was carried out
+  bool is_refused = false;  // with `error`: it was not begun
+  double rate = 0;          // payload that arrived, bytes/s; of receivers
+  double lost_share = 0;    // of the packets sent, 0..1; of senders
+  Seconds rtt;              // the least; not positive: not measured; of senders
+  double score = 0;         // higher is better; of burn-in
+  // Of the host while it was tested; bounds as in ProcessesSeen.
+  std::vector<model::HostSymptomRecord> symptoms = {};
+
+  friend bool operator==(const HostTestDone&, const HostTestDone&) = default;
+};
+
+using FromAgent = std::variant<HostHello, Heartbeat, PathsWanted, ConnectionOpened, ConnectionsClosed, ConnectionsHeld,
+                               ProbesFinished, ArrivalPrepared, MoveRefused, JobMeasured, AnnouncementFinished,
+                               ProcessesSeen, HostTestReady, HostTestDone>;
 
 // ---- To an agent ----
 
@@ -302,7 +326,36 @@ struct HostJudged {
   friend bool operator==(const HostJudged&, const HostJudged&) = default;
 };
 
+// What a host's part in a test is. Values of messages: never renumber.
+enum class HostTestKind : uint8_t {
+  kReceive = 0,  // listen, say so (HostTestReady), and count what comes from `peer`
+  kSend = 1,     // send to `peer` for `length`
+  kBurnIn = 2,   // run the operator's program for that long
+};
+// A test of the host, or of a path together with another one. Tests of a host run at once.
+struct HostTestWanted {
+  uint64_t test = 0;  // comes back; not 0
+  HostTestKind kind = HostTestKind::kReceive;
+  IpAddress local;            // NIC of this host; unset for burn-in
+  IpAddress peer;             // likewise
+  uint16_t port = 0;          // of the receiver; 0 except for senders
+  uint64_t secret = 0;        // the receiver counts only connections that begin with it
+  uint32_t num_streams = 1;   // TCP connections at once, 1 .. kTestStreamsMax
+  double rate_max = 0;        // bytes/s; 0: as fast as it can
+  SimDuration length;         // 1 ns .. kTestLengthMax
+  bool despite_jobs = false;  // else refused where a training job has connections on this host
+
+  friend bool operator==(const HostTestWanted&, const HostTestWanted&) = default;
+};
+inline constexpr uint32_t kTestStreamsMax = 16;
+inline constexpr SimDuration kTestLengthMax = SimDuration(600'000'000'000);
+
+// The controller has lost interest: whatever test is under way is to end.
+struct HostTestsCancelled {
+  friend bool operator==(const HostTestsCancelled&, const HostTestsCancelled&) = default;
+};
+
 using ToAgent = std::variant<Welcome, Refused, PathsAnswered, PathsChanged, ProbesWanted, PrepareArrival, ForgetArrival,
-                             AnnouncementWanted, LevelSet, HostJudged>;
+                             AnnouncementWanted, LevelSet, HostJudged, HostTestWanted, HostTestsCancelled>;
 
 }  // namespace fairlead::controller

@@ -59,7 +59,7 @@ struct ComponentExample {
   }
   // By the stream of the same number.
   void Connect(uint32_t host) {
-    streams.Bind(StreamId(host), HostId(host), "test", SimTime());
+    streams.Bind(StreamId(host), HostId(host), Hello(host), SimTime());
     outputs.Take();
   }
   // A connection of one queue pair. Host, NIC and GPU have the same number.

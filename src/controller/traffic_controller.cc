@@ -22,7 +22,6 @@ TrafficController::TrafficController(const topology::Fabric& fabric, const topol
                                      const TrafficControllerOptions& options)
     : fabric_(fabric),
       paths_(paths),
-      lease_ttl_(options.lease_ttl),
       time_(kClockStepMax),
       outputs_(fabric),
       words_(fabric, addresses),
@@ -33,6 +32,7 @@ TrafficController::TrafficController(const topology::Fabric& fabric, const topol
                &outputs_),
       announcements_(fabric.num_hosts(), &streams_),
       jobs_(fabric.num_hosts(), options.num_levels, options.sets_levels, &outputs_),
+      checks_(fabric, addresses, jobs_, options.random_seed, &streams_, &outputs_),
       batch_(fabric.num_hosts()),
       requests_(words_, &jobs_, &streams_, &batch_, &outputs_),
       moves_({.fabric = fabric, .addresses = addresses, .paths = paths, .time = time_, .jobs = jobs_},
@@ -69,6 +69,7 @@ std::vector<TrafficOutput> TrafficController::Handle(SimTime clock, std::span<co
   FinishRounds();
   Flush();
   moves_.Tick();
+  checks_.Tick(time_.now(), time_.clock());
   EndRestoring();
   PlanLevels();
   return outputs_.Take();
@@ -98,6 +99,7 @@ void TrafficController::Take(const StreamEnded& input) {
   const std::optional<HostId> host = streams_.End(input.stream);
   if (!host) return;
   moves_.LoseOrders(*host);
+  checks_.Lose(*host);
   outputs_.NoteHost(Noted::Severity::kWarning, *host, "its agent is away; what it holds is kept for the lease's term");
 }
 
@@ -105,8 +107,11 @@ void TrafficController::Welcome(StreamId stream, const HostHello& hello) {
   if (std::string fault = streams_.FindFault(hello); !fault.empty()) return streams_.Refuse(stream, std::move(fault));
   if (batch_.has_questions()) Flush();
   const HostId host = fabric_.FindHost(hello.host);
-  if (streams_.IsConnected(host)) moves_.LoseOrders(host);
-  streams_.Bind(stream, host, hello.agent_version, time_.clock());
+  if (streams_.IsConnected(host)) {
+    moves_.LoseOrders(host);
+    checks_.Lose(host);
+  }
+  streams_.Bind(stream, host, hello, time_.clock());
   announcements_.AskFor(host);
   for (const JobId job : jobs_.jobs_at(host)) streams_.SendTo(host, LevelOf(jobs_.at(job)));
   streams_.RepeatJudgement(host);
@@ -116,6 +121,7 @@ void TrafficController::Welcome(StreamId stream, const HostHello& hello) {
 
 void TrafficController::Hear(HostId host, const HostHello&) {
   moves_.LoseOrders(host);
+  checks_.Lose(host);
   streams_.RefuseSecondHello(host);
 }
 
@@ -324,7 +330,7 @@ void TrafficController::FinishRounds() {
 }
 
 void TrafficController::EndRestoring() {
-  if (!jobs_.is_restoring() || time_.now() < SimTime() + lease_ttl_) return;
+  if (!jobs_.is_restoring() || time_.now() < SimTime() + streams_.lease_ttl()) return;
   for (const JobId job : jobs_.EndRestoring()) levels_.Forget(job);
 }
 

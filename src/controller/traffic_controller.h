@@ -5,7 +5,7 @@
 // agents have measured. No thread, socket, clock or disk.
 //
 //     StreamMessage, StreamEnded,          +--> PathService (paths, ports, leases, links)
-//     LinkHealthReported --> Handle() --+--> TrafficPolicy (levels, from measured jobs on these paths)
+//     LinkHealthReported, … -> Handle() -+-> TrafficPolicy (levels, from measured jobs on these paths)
 //                               |
 //                               +--> SendToStream, EndStream, RecordChanged, Noted, ProcessesLooked
 //
@@ -15,7 +15,8 @@
 //     announcements    which hosts are asked what they hold path_requests   questions for paths, and their answers
 //     job_table        names, numbers, levels, connections  port_moves      open queue pairs that change their port
 //     level_planner    measurements, and who goes first     probe_rounds    orders to probe, and what came of them
-//     link_reports     what operators say of links          traffic_outputs all that is decided, in order
+//     link_reports     what operators say of links          node_checks     hosts that are tested, and their tests
+//     traffic_outputs  all that is decided, in order
 //
 // Problem     agents speak of addresses and names, come and go, and may be wrong or hostile; the path service and the
 //             policy speak of a fabric, and trust their input.
@@ -35,6 +36,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <set>
 #include <span>
 #include <string>
@@ -50,6 +52,7 @@
 #include "controller/job_table.h"
 #include "controller/level_planner.h"
 #include "controller/link_reports.h"
+#include "controller/node_checks.h"
 #include "controller/path_batch.h"
 #include "controller/path_requests.h"
 #include "controller/port_moves.h"
@@ -88,12 +91,17 @@ class TrafficController {
   std::vector<JobOnFabric> Jobs() const { return ViewJobs(fabric_, paths_, jobs_, levels_); }
   std::vector<QueuePairOnFabric> QueuePairs() const { return ViewQueuePairs(paths_, jobs_, moves_); }
   std::vector<LinkOnFabric> Links() const { return ViewLinks(fabric_, paths_); }
+  // Of hosts, oldest first.
+  const std::deque<NodeCheckView>& Checks() const { return checks_.views(); }
+  // Why a check can't begin now; empty: it can.
+  std::string FindFault(const NodeCheckRequest& request) const { return checks_.FindFault(request); }
 
  private:
   void Take(const StreamMessage& input);
   void Take(const StreamEnded& input);
   void Take(const LinkHealthReported& input) { reports_.Take(input); }
   void Take(const JudgementChanged& input) { streams_.Judge(input.host, input.judged); }
+  void Take(const NodeCheckRequested& input) { checks_.Begin(time_.now(), time_.clock(), input.request); }
   void Welcome(StreamId stream, const HostHello& hello);
 
   // Of the agent of a host.
@@ -109,6 +117,8 @@ class TrafficController {
   void Hear(HostId host, const MoveRefused& message) { moves_.Hear(host, message); }
   void Hear(HostId host, const JobMeasured& message);
   void Hear(HostId host, const ProcessesSeen& message) { outputs_.Add(ProcessesLooked{host, message}); }
+  void Hear(HostId host, const HostTestReady& message) { checks_.Hear(host, message); }
+  void Hear(HostId host, const HostTestDone& message) { checks_.Hear(host, message); }
   void ReleaseOthers(JobId job, HostId host, std::span<const traffic::HeldConnection> announced);
   void TakeHeld(JobId job, HostId host, const traffic::HeldConnection& held, const std::vector<uint16_t>& socket_ports);
   // Of a host's share: what was not named, and what the path service does not have.
@@ -138,7 +148,6 @@ class TrafficController {
 
   const topology::Fabric& fabric_;
   traffic::PathService& paths_;
-  const SimDuration lease_ttl_;
   traffic::SteadyTime time_;
   // In the order in which they need one another.
   TrafficOutputs outputs_;
@@ -146,6 +155,7 @@ class TrafficController {
   AgentStreams streams_;
   Announcements announcements_;
   JobTable jobs_;
+  NodeChecks checks_;
   PathBatch batch_;
   PathRequests requests_;
   PortMoves moves_;

@@ -103,6 +103,8 @@ class LiveCluster {
   const std::map<uint32_t, HostJudged>& judged() const { return judged_; }
   uint64_t num_moves_of_open_sockets() const { return num_moves_of_open_sockets_; }
 
+  double test_rate = 1e9;  // of each transfer between hosts, bytes/s
+
   // Kills the controller, keeps its saved records, and starts another one.
   void Restart() { Restart(decisions_); }
   // The next one decides about something else.
@@ -124,7 +126,8 @@ class LiveCluster {
     return {.protocol_version = kProtocolVersion,
             .host = fabric_.HostName(HostId(host)),
             .agent_version = "test",
-            .nics = {NicAddress(host)}};
+            .nics = {NicAddress(host)},
+            .can_test = true};
   }
   void ConnectAll() {
     for (uint32_t h = 0; h < num_hosts(); ++h) Connect(h);
@@ -347,6 +350,16 @@ class LiveCluster {
   }
   void Hear(uint32_t, const Welcome&) {}
   void Hear(uint32_t h, const HostJudged& judged) { judged_[h] = judged; }
+  void Hear(uint32_t h, const HostTestWanted& wanted) {
+    if (wanted.kind == HostTestKind::kReceive) {
+      agents_[h].unsent.emplace_back(HostTestReady{.test = wanted.test, .port = 4000});
+    }
+    HostTestDone done;
+    done.test = wanted.test;
+    done.rate = test_rate;
+    agents_[h].unsent.emplace_back(std::move(done));
+  }
+  void Hear(uint32_t, const HostTestsCancelled&) {}
   void Hear(uint32_t host, const Refused& message) { ADD_FAILURE() << host << " refused: " << message.reason; }
   void Hear(uint32_t host, const PathsAnswered& message) {
     for (const traffic::ConnectionAnswer& answer : message.connections) {

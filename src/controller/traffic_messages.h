@@ -8,6 +8,7 @@
 
 #include "base/ids.h"
 #include "controller/host_messages.h"
+#include "controller/node_check_request.h"
 
 namespace fairlead::controller {
 
@@ -34,7 +35,11 @@ struct JudgementChanged {
   HostId host;
   HostJudged judged;
 };
-using TrafficInput = std::variant<StreamMessage, StreamEnded, LinkHealthReported, JudgementChanged>;
+// Hosts are to be checked.
+struct NodeCheckRequested {
+  NodeCheckRequest request;
+};
+using TrafficInput = std::variant<StreamMessage, StreamEnded, LinkHealthReported, JudgementChanged, NodeCheckRequested>;
 
 // ---- Outputs ----
 struct SendToStream {

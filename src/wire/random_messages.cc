@@ -72,6 +72,10 @@ void Keep(telemetry::SeenProcess* process) {
   }
 }
 
+void Keep(std::vector<model::HostSymptomRecord>* symptoms) {
+  for (model::HostSymptomRecord& symptom : *symptoms) symptom.text.assign(symptom.text.size() % 20, 'x');
+}
+
 void Keep(FromAgent* message) {
   if (auto* hello = std::get_if<HostHello>(message)) {
     if (!IsName(hello->host)) hello->host = "host";
@@ -87,11 +91,14 @@ void Keep(FromAgent* message) {
     measured->profile.flow_bytes.resize(measured->connections.size());
   } else if (auto* seen = std::get_if<ProcessesSeen>(message)) {
     Keep(&seen->at);
-    for (model::HostSymptomRecord& symptom : seen->symptoms) symptom.text.assign(symptom.text.size() % 20, 'x');
+    Keep(&seen->symptoms);
     for (telemetry::SeenProcess& process : seen->processes) {
       process.report.job = seen->job;
       Keep(&process);
     }
+  } else if (auto* done = std::get_if<HostTestDone>(message)) {
+    Keep(&done->error);
+    Keep(&done->symptoms);
   }
 }
 

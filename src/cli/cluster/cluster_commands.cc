@@ -8,6 +8,7 @@ void AddClusterCommands(CLI::App& app, Invocation* invocation) {
   AddDescribeCommand(app, invocation);
   AddWatchCommand(app, invocation);
   AddOrderCommands(app, invocation);
+  AddCheckNodeCommand(app, invocation);
 }
 
 }  // namespace fairlead::cli

@@ -10,6 +10,7 @@ void AddDescribeCommand(CLI::App& app, Invocation* invocation);
 void AddWatchCommand(CLI::App& app, Invocation* invocation);
 void AddTopCommand(CLI::App& app, Invocation* invocation);
 void AddOrderCommands(CLI::App& app, Invocation* invocation);
+void AddCheckNodeCommand(CLI::App& app, Invocation* invocation);
 
 // All of them.
 void AddClusterCommands(CLI::App& app, Invocation* invocation);

@@ -211,6 +211,30 @@ Document SizeTable(std::span<const wire::SizedJob> jobs) {
   return Document(std::move(table));
 }
 
+Document NodeCheckTable(const wire::LiveNodeCheck& check) {
+  std::vector<const wire::LiveCheckedHost*> hosts;
+  for (const wire::LiveCheckedHost& host : check.hosts) hosts.push_back(&host);
+  const auto rank = [](const wire::LiveCheckedHost* host) {
+    return host->verdict == "failed" ? 0 : host->verdict == "passed" ? 2 : 1;
+  };
+  std::ranges::stable_sort(hosts, {}, rank);
+  TextTable table({Name("host"), Name("verdict"),
+                   Number("rate", "of its worst direction and NIC, with its best partner: of what is usual here"),
+                   Number("burn-in", "score of the operator's program"), Name("why")});
+  for (const wire::LiveCheckedHost* host : hosts) {
+    std::vector<std::string> reasons = host->reasons;
+    if (host->is_partner) reasons.insert(reasons.begin(), "a partner of the others");
+    table.AddRow({host->name, host->verdict, host->rate_share ? report::FormatPercent(*host->rate_share) : Unknown(),
+                  host->burn_in_score ? report::FormatShort(*host->burn_in_score) : Unknown(),
+                  report::CleanText(fmt::format("{}", fmt::join(reasons, "; ")))});
+  }
+  Document document(std::move(table));
+  if (check.usual_bytes_per_s > 0) {
+    document += fmt::format("A NIC usually carries {} here.\n", report::FormatLinkSpeed(check.usual_bytes_per_s));
+  }
+  return document;
+}
+
 std::string ClusterSummary(const ClusterState& state) {
   std::map<std::string, size_t> hosts;
   for (const wire::LiveHost& host : state.hosts) ++hosts[StateOf(host, state.steering)];

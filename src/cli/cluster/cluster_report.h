@@ -9,6 +9,7 @@
 
 #include "report/document.h"
 #include "wire/cluster_records.h"
+#include "wire/node_check_records.h"
 
 namespace fairlead::cli {
 
@@ -49,6 +50,8 @@ report::Document FindingTable(std::span<const wire::LiveFinding> findings, bool 
 report::Document ConnectionTable(const wire::ConnectionList& list);
 report::Document EventTable(std::span<const wire::LiveEvent> events);
 report::Document SizeTable(std::span<const wire::SizedJob> jobs);
+// Of a check that is over; those that failed first.
+report::Document NodeCheckTable(const wire::LiveNodeCheck& check);
 
 // Two lines: hosts, jobs, what is lost, findings, steering.
 std::string ClusterSummary(const ClusterState& state);

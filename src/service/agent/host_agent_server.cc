@@ -21,6 +21,7 @@
 #include "base/socket_address.h"
 #include "service/agent/gpu_counter_files.h"
 #include "service/agent/host_prober.h"
+#include "service/agent/host_test_runner.h"
 #include "service/agent/port_rewriter.h"
 #include "service/agent/process_owner.h"
 #include "service/agent/segment_folder.h"
@@ -107,6 +108,8 @@ class HostAgentServer::Loop {
   void Do(const agent::FindOwners& action);
   void Do(const agent::SetSocketClass& action) { classes_.push_back(action); }
   void Do(const agent::KeepJudgement& action);
+  void Do(const agent::RunHostTest& action) { tests_.Run(action.wanted); }
+  void Do(const agent::StopHostTests&) { tests_.Stop(); }
   void Do(const agent::Noted& action) { options_.log(action.text); }
   void FlushRewrites();
   void FlushClasses();
@@ -157,6 +160,7 @@ class HostAgentServer::Loop {
   JobIdentifier sampled_jobs_;             // of the sampler
   EventInbox inbox_;
   // Last: they end before what they use.
+  HostTestRunner tests_{options_.burn_in, &inbox_};
   WorkerThread watcher_;
   WorkerThread saver_;
   WorkerThread sampler_;

@@ -4,7 +4,8 @@
 //
 // Threads     one loop that never blocks, and workers for what does: two for probes (searches that processes wait for,
 //             and the watching of the mesh), one for the kernel's tables (nft, classes of sockets), one that lists
-//             sockets, one that keeps the state, one that looks at processes. Their results come back through an inbox.
+//             sockets, one that keeps the state, one that looks at processes; and one for each test of the host. Their
+//             results come back through an inbox.
 // Degraded    what a host does not allow (rewriting, classes of other users' sockets) is reported once, in the log and
 //             to the controller; the rest continues.
 #pragma once
@@ -43,6 +44,8 @@ struct HostAgentServerOptions {
   SimDuration sample_period = SimDuration(20'000'000);
   SimDuration idle_sample_period = SimDuration(500'000'000);
   bool rewrites_ports = true;
+  // Program for burn-in, with its arguments (host_test_runner.h); empty: there is none.
+  std::vector<std::string> burn_in;
   std::function<void(const std::string&)> log;  // one line each; not empty
   std::function<void()> alive;                  // called at each turn of Run(), at least each 100 ms; may be empty
 };

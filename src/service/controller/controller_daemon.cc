@@ -17,6 +17,7 @@
 #include "service/controller/controller_metrics.h"
 #include "service/controller/finding_json.h"
 #include "service/controller/job_owner_file.h"
+#include "service/controller/node_check_routes.h"
 #include "service/controller/traffic_json.h"
 #include "service/http/http_gateway.h"
 #include "service/steering/audit_log.h"
@@ -138,6 +139,7 @@ class ControllerDaemon::Parts {
   Status BuildGateway();
   GatewaySource MakeSource();
   void Note(SimTime time, const controller::Noted& note);
+  NodeCheckSource MakeCheckSource();
   std::string Metrics();
   void LookAtCertificate();
   Status ReportLink(const std::string& name, double health, bool both_directions, const std::string& who);
@@ -333,6 +335,7 @@ GatewaySource ControllerDaemon::Parts::MakeSource() {
   };
   source.routes = actions_->Routes();
   if (engine_ != nullptr) std::ranges::move(engine_->Routes(), std::back_inserter(source.routes));
+  source.routes.push_back(NodeCheckRoute(MakeCheckSource()));
   source.hosts = [this] { return HostsJson(Ask([](const auto& core) { return core.Hosts(); })); };
   source.jobs = [this] { return JobsJson(Ask([](const auto& core) { return core.Jobs(); }), fabric_); };
   source.links = [this] { return LinksJson(Ask([](const auto& core) { return core.Links(); }), fabric_); };
@@ -349,6 +352,31 @@ GatewaySource ControllerDaemon::Parts::MakeSource() {
   source.metrics = [this] { return Metrics(); };
   source.report_link = [this](const std::string& link, double health, bool both_directions, const std::string& who) {
     return ReportLink(link, health, both_directions, who);
+  };
+  return source;
+}
+
+NodeCheckSource ControllerDaemon::Parts::MakeCheckSource() {
+  NodeCheckSource source;
+  source.fabric = &fabric_;
+  source.show = [this] { return Ask([this](const auto& core) { return NodeChecksJson(core.Checks(), fabric_); }); };
+  source.find_fault = [this](const controller::NodeCheckRequest& request) {
+    return Ask([&](const auto& core) { return core.FindFault(request); });
+  };
+  source.audit = [this](const controller::NodeCheckRequest& request) {
+    if (!audit_) return OkStatus();
+    Json hosts = Json::array();
+    for (const HostId host : request.hosts) hosts.push_back(fabric_.HostName(host));
+    const std::lock_guard lock(audit_mutex_);
+    return audit_->Write(Json{{"at_s", std::time(nullptr)},
+                              {"kind", "operator"},
+                              {"who", request.who},
+                              {"action", "check hosts"},
+                              {"hosts", std::move(hosts)},
+                              {"while_training", request.while_training}});
+  };
+  source.begin = [this](const controller::NodeCheckRequest& request) {
+    loop_->Put(controller::NodeCheckRequested{request});
   };
   return source;
 }

@@ -14,6 +14,14 @@ using agent::RewriteRule;
 
 namespace {
 
+// Receivers of tests listen on these.
+constexpr uint16_t kTestPort = 50'000;
+constexpr uint16_t kTestPorts = 1000;
+
+}  // namespace
+
+namespace {
+
 // The daemon's periods (service/agent/host_agent_server.cc).
 constexpr SimDuration kListPeriod(500'000'000);
 constexpr SimDuration kOrphanPeriod(10'000'000'000);
@@ -219,6 +227,23 @@ void VirtualAgent::Do(const agent::ProbePorts& action) {
   After(Delay(200, 5000), [this, action] {
     Deliver(agent::ProbesDone{.order = action.order, .scans = {surroundings_.network->Probe(action.scan)}});
   });
+}
+
+// The bytes of a transfer are not simulated: it has what its route carries.
+void VirtualAgent::Do(const agent::RunHostTest& action) {
+  const controller::HostTestWanted& wanted = action.wanted;
+  controller::HostTestDone done;
+  done.test = wanted.test;
+  if (wanted.kind == controller::HostTestKind::kBurnIn) {
+    done.score = 1;
+  } else if (wanted.kind == controller::HostTestKind::kReceive) {
+    const auto port = static_cast<uint16_t>(kTestPort + wanted.test % kTestPorts);
+    After(Delay(100, 1000), [this, test = wanted.test, port] { Deliver(agent::HostTestListens{test, port}); });
+    done.rate =
+        surroundings_.network->RateOf({.source = wanted.peer, .destination = wanted.local, .destination_port = port});
+    if (done.rate == 0) done.error = "no connection came";
+  }
+  After(wanted.length + Delay(1000, 5000), [this, done] { Deliver(agent::HostTestEnded{done}); });
 }
 
 void VirtualAgent::Do(const agent::SetRewrite& action) {

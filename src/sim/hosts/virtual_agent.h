@@ -89,6 +89,8 @@ class VirtualAgent {
   void Do(const agent::FindOwners& action);
   void Do(const agent::SetSocketClass& action);
   void Do(const agent::KeepJudgement&) {}
+  void Do(const agent::RunHostTest& action);
+  void Do(const agent::StopHostTests&) {}  // what ends is not heard
   void Do(const agent::Noted& action);
   void ForgetOlder(const agent::SetRewrite& action);
   void LogRule(const agent::RewriteRule& rule, uint16_t port);

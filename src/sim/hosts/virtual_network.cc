@@ -1,6 +1,7 @@
 #include "sim/hosts/virtual_network.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -66,6 +67,13 @@ std::vector<LinkId> VirtualNetwork::RouteOf(const PacketHeader& packet) const {
 bool VirtualNetwork::Arrives(const PacketHeader& packet) const {
   const std::vector<LinkId> route = RouteOf(packet);
   return !route.empty() && std::ranges::all_of(route, [this](LinkId link) { return IsUp(link); });
+}
+
+double VirtualNetwork::RateOf(const PacketHeader& packet) const {
+  if (!Arrives(packet)) return 0;
+  double rate = std::numeric_limits<double>::infinity();
+  for (const LinkId link : RouteOf(packet)) rate = std::min(rate, fabric_.capacity(link).value());
+  return rate;
 }
 
 controller::PortScanSeen VirtualNetwork::Probe(const controller::PortScanWanted& scan) const {

@@ -59,6 +59,8 @@ class VirtualNetwork {
   model::Path RouteBetween(GpuId source, GpuId destination, const PacketHeader& packet) const;
   // Whether a packet arrives: it has a route, and no cable of it has failed.
   bool Arrives(const PacketHeader& packet) const;
+  // What its route carries, bytes/s; 0: it does not arrive.
+  double RateOf(const PacketHeader& packet) const;
   // The result of a scan as a host sees it.
   controller::PortScanSeen Probe(const controller::PortScanWanted& scan) const;
 

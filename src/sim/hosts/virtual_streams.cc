@@ -54,6 +54,12 @@ struct Describe {
   }
   std::string operator()(const controller::AnnouncementFinished&) const { return "that is all"; }
   std::string operator()(const controller::ProcessesSeen& m) const { return m.job + ": processes"; }
+  std::string operator()(const controller::HostTestReady& m) const {
+    return fmt::format("test {} listens on {}", m.test, m.port);
+  }
+  std::string operator()(const controller::HostTestDone& m) const {
+    return fmt::format("test {} done: {:.3e} bytes/s {}", m.test, m.rate, m.error);
+  }
   std::string operator()(const controller::Welcome&) const { return "welcome"; }
   std::string operator()(const controller::Refused& m) const { return "refused: " + m.reason; }
   std::string operator()(const controller::PathsAnswered& m) const {
@@ -84,6 +90,8 @@ struct Describe {
   std::string operator()(const controller::AnnouncementWanted&) const { return "announce"; }
   std::string operator()(const controller::LevelSet& m) const { return fmt::format("{} on level {}", m.job, m.level); }
   std::string operator()(const controller::HostJudged&) const { return "judged"; }
+  std::string operator()(const controller::HostTestWanted& m) const { return fmt::format("test {}", m.test); }
+  std::string operator()(const controller::HostTestsCancelled&) const { return "no more tests"; }
 
  private:
   static std::string First(const std::vector<controller::WantedConnection>& connections) {

@@ -8,12 +8,13 @@
 // Method      each host is measured with two others at least, one direction at a time, all NICs of a pair at once. A
 //             transfer is bad if it failed, if it is slower than a share of what is usual among its like (pairs below
 //             one leaf, or not), or if it loses much more than they do. What is usual is the median over hosts of what
-//             each can do with its best partner: with the median of all transfers a third of bad hosts would pass for
-//             normal. A host has failed if one direction of one of its NICs is bad with each of its partners, one of
-//             which is well with another host; what is bad with one partner only is the partner's, or the path's.
-// Guarantees  no host is in two groups at once. A host whose agent is silent never fails, nor does one that had a single
-//             partner. While fewer than half of the hosts are bad, and all else is alike, no other one fails (tested
-//             exhaustively for up to 9 hosts).
+//             each can do with its best partner, in the better direction: with the median of all transfers a third of
+//             bad hosts would pass for normal. A host has failed if one direction of one of its NICs is bad with each
+//             of its partners, one of which is well with another host; what is bad with one partner only is the
+//             partner's, or the path's.
+// Guarantees  no host is in two groups at once. A host whose agent is silent never fails, nor does one that had a
+//             single partner. While fewer than half of the hosts are bad, and all else is alike, no other one fails
+//             (tested exhaustively for up to 9 hosts).
 // Cost        O(hosts x NICs x log) for each round.
 // Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md section 7.4. DLRover's network check.
 #pragma once
@@ -28,9 +29,9 @@
 #include <string_view>
 #include <vector>
 
-#include "diagnosis/node_check/transfer_plan.h"
+#include "node_check/transfer_plan.h"
 
-namespace fairlead::diagnosis::node_check {
+namespace fairlead::node_check {
 
 struct CheckedHost {
   uint32_t leaf = 0;      // hosts with the same one are near each other
@@ -38,7 +39,8 @@ struct CheckedHost {
 };
 
 struct PairRoundOptions {
-  // Below this share of the median of its like a transfer is slow. Range (0, 1]. Nearer to 1: milder faults are found,
+  // Below this share of the median of its like a transfer is slow. 0: no rate
+  // is. Nearer to 1: milder faults are found,
   // and neighbours' traffic is called a fault more often.
   double slow_below = 0.9;
   // A transfer loses too much above this share, 0..1, if that is also `lossy_ratio` times the median of its like.
@@ -119,8 +121,10 @@ class PairRounds final : public TransferPlan {
   std::vector<Group> ThirdRound() const;
   void Note(uint32_t host, uint32_t partner, Side side, const Sight& sight);
   bool AreNear(uint32_t one, uint32_t other) const { return hosts_[one].leaf == hosts_[other].leaf; }
-  // Of hosts with pairs of this kind; nothing: of all.
+  // Of hosts with pairs of this kind; nothing: of all. The better one of the two directions: a host that is bad in one
+  // lowers its partner's other one.
   Usual UsualOf(std::optional<bool> is_near, size_t* num_hosts) const;
+  Usual UsualOf(bool sends, std::optional<bool> is_near, size_t* num_hosts) const;
   UsualOfKind UsualOfKinds() const;
   TransferFault FaultOf(const Sight& sight, const UsualOfKind& usual) const;
   // With one partner, over all sides.
@@ -144,4 +148,4 @@ class PairRounds final : public TransferPlan {
   std::vector<std::map<Side, Sights>> seen_;  // [host]
 };
 
-}  // namespace fairlead::diagnosis::node_check
+}  // namespace fairlead::node_check

@@ -5,8 +5,8 @@
 //     step 1   A -> C   D -> B         step 2   C -> A   B -> D         step 3   A -> B   C -> D
 //
 // Problem     telemetry of a ring names a pair, as each of its connections has one sender and one receiver.
-// Method      each end is measured with a bystander, in both directions, and the bystanders with each other; three times,
-//             because one second of a network says little. What is slow in two of three times is slow.
+// Method      each end is measured with a bystander, in both directions, and the bystanders with each other; three
+//             times, because one second of a network says little. What is slow in two of three times is slow.
 // Guarantees  who gives no answer is not blamed. Nothing is decided where the bystanders are slow themselves. No host
 //             has two transfers in one direction at once.
 // Cost        9 steps.
@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "base/units.h"
-#include "diagnosis/node_check/transfer_plan.h"
+#include "node_check/transfer_plan.h"
 
-namespace fairlead::diagnosis::node_check {
+namespace fairlead::node_check {
 
 enum class SlowEnd : uint8_t {
   kUndecided,  // too few answers
@@ -75,4 +75,4 @@ class SlowEndSearch final : public TransferPlan {
   size_t num_finished_ = 0;
 };
 
-}  // namespace fairlead::diagnosis::node_check
+}  // namespace fairlead::node_check

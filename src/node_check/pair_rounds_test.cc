@@ -1,4 +1,4 @@
-#include "diagnosis/node_check/pair_rounds.h"
+#include "node_check/pair_rounds.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 
-namespace fairlead::diagnosis::node_check {
+namespace fairlead::node_check {
 namespace {
 
 using testing::ElementsAre;
@@ -187,4 +187,4 @@ TEST(PairRoundsTest, NobodyInnocentFailsWhileMostAreWell) {
 }
 
 }  // namespace
-}  // namespace fairlead::diagnosis::node_check
+}  // namespace fairlead::node_check

@@ -1,4 +1,4 @@
-#include "diagnosis/node_check/slow_end.h"
+#include "node_check/slow_end.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <functional>
 #include <set>
 
-namespace fairlead::diagnosis::node_check {
+namespace fairlead::node_check {
 namespace {
 
 using Outcome = TransferResult::Outcome;
@@ -78,4 +78,4 @@ TEST(SlowEndTest, TheSharesAreOfTheBystanders) {
 }
 
 }  // namespace
-}  // namespace fairlead::diagnosis::node_check
+}  // namespace fairlead::node_check

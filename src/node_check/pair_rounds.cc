@@ -1,4 +1,4 @@
-#include "diagnosis/node_check/pair_rounds.h"
+#include "node_check/pair_rounds.h"
 
 #include <algorithm>
 #include <numeric>
@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/statistics.h"
 
-namespace fairlead::diagnosis::node_check {
+namespace fairlead::node_check {
 namespace {
 
 using Outcome = TransferResult::Outcome;
@@ -181,12 +181,21 @@ std::vector<PairRounds::Group> PairRounds::ThirdRound() const {
 }
 
 PairRounds::Usual PairRounds::UsualOf(std::optional<bool> is_near, size_t* num_hosts) const {
+  size_t num_receivers = 0;
+  const Usual sent = UsualOf(true, is_near, num_hosts);
+  const Usual received = UsualOf(false, is_near, &num_receivers);
+  *num_hosts = std::min(*num_hosts, num_receivers);
+  return {std::max(sent.rate, received.rate), std::min(sent.lost_share, received.lost_share)};
+}
+
+PairRounds::Usual PairRounds::UsualOf(bool sends, std::optional<bool> is_near, size_t* num_hosts) const {
   std::vector<double> rates;
   std::vector<double> losses;
   for (const std::map<Side, Sights>& sides : seen_) {
     std::vector<double> rates_of_host;
     std::vector<double> losses_of_host;
     for (const auto& [side, sights] : sides) {
+      if (side.sends != sends) continue;
       const Sight* best = nullptr;
       for (const auto& [partner, sight] : sights) {
         if (sight.has_failed || (is_near.has_value() && sight.is_near != *is_near)) continue;
@@ -304,4 +313,4 @@ std::vector<HostVerdict> PairRounds::Verdicts() const {
   return verdicts;
 }
 
-}  // namespace fairlead::diagnosis::node_check
+}  // namespace fairlead::node_check

@@ -11,7 +11,7 @@
 
 #include "base/units.h"
 
-namespace fairlead::diagnosis::node_check {
+namespace fairlead::node_check {
 
 // One connection, from one NIC of a host to one of another. Hosts have the numbers of the plan's list.
 struct Transfer {
@@ -51,4 +51,4 @@ class TransferPlan {
   virtual size_t num_finished_steps() const = 0;
 };
 
-}  // namespace fairlead::diagnosis::node_check
+}  // namespace fairlead::node_check

@@ -1,11 +1,11 @@
-#include "diagnosis/node_check/slow_end.h"
+#include "node_check/slow_end.h"
 
 #include <algorithm>
 
 #include "base/check.h"
 #include "base/statistics.h"
 
-namespace fairlead::diagnosis::node_check {
+namespace fairlead::node_check {
 namespace {
 
 using Outcome = TransferResult::Outcome;
@@ -101,4 +101,4 @@ SlowEnd SlowEndSearch::Verdict() const {
   return SlowEnd::kPath;
 }
 
-}  // namespace fairlead::diagnosis::node_check
+}  // namespace fairlead::node_check
