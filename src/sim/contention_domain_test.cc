@@ -6,26 +6,10 @@
 #include <cstdint>
 
 #include "base/random.h"
+#include "sim/domain_test_data.h"
 
 namespace fairlead::sim {
 namespace {
-
-// A job of one phase that sends `bytes` over link 0.
-struct SendingJob {
-  model::Iteration iteration;
-  JobState state;
-
-  SendingJob(uint32_t id, double start_fraction, double compute_s, double bytes, uint64_t num_iterations = 0) {
-    iteration.compute_time = Seconds(compute_s);
-    iteration.phases.push_back({"send", start_fraction, false, 0, 1});
-    iteration.flows.push_back({GpuId(0), GpuId(1), Bytes(bytes), 0});
-    state = CreateJobState(JobId(id), 1, num_iterations, iteration, Detail::kCoupled, SimTime(), 1);
-    model::Path path;
-    path.emplace_back(0u);
-    state.paths = {path};
-  }
-  SendingJob(const SendingJob&) = delete;
-};
 
 TEST(ContentionDomainTest, NoJobFinishesBeforeTheBoundWhateverIsSkipped) {
   // Nothing ever repeats, so that most is extrapolated, in stretches that end anywhere and leave parts of iterations

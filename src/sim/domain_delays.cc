@@ -1,9 +1,6 @@
-// What holds up the jobs of a domain: fills their accounts of delay (delay_account.h).
-#include <algorithm>
-#include <limits>
-#include <utility>
+#include "sim/domain_delays.h"
 
-#include "sim/contention_domain.h"
+#include <algorithm>
 
 namespace fairlead::sim {
 
@@ -22,142 +19,184 @@ constexpr double kLastResort = 1e-9;
 constexpr uint32_t kFewTransfers = 32;
 constexpr int64_t kLooksPerPhase = 256;
 
+// Of more than 64 jobs some share a bit, and are looked at more often than they need.
 uint64_t WatcherOf(uint32_t j) { return uint64_t{1} << (j % 64); }
 
 }  // namespace
 
-// A job's view of its delay stays true until a rate changes on a link that it uses, or the job itself proceeds. Of more
-// than 64 jobs some share a bit, and are looked at more often than they need.
-void ContentionDomain::WatchLinks() {
-  for (uint32_t link = 0; link < link_users_.size(); ++link) {
+DomainDelays::DomainDelays(std::span<JobState* const> jobs, const DomainTime& time, DomainNetwork* network,
+                           const JobClocks& clocks, DomainRecorder* recorder,
+                           const IdVector<LinkId, double>* healthy_capacities)
+    : jobs_(jobs),
+      time_(&time),
+      network_(network),
+      clocks_(&clocks),
+      recorder_(recorder),
+      healthy_capacities_(healthy_capacities),
+      views_(jobs.size()) {
+  if (is_on()) WatchLinks();
+}
+
+void DomainDelays::WatchLinks() {
+  for (uint32_t link = 0; link < network_->links().size(); ++link) {
     uint64_t watchers = 0;
-    for (const LinkUser& user : link_users_[link]) watchers |= WatcherOf(variables_[user.variable].job);
+    for (const LinkUser& user : network_->links()[link].users) {
+      watchers |= WatcherOf(network_->variable(user.variable).job);
+    }
     network_->SetWatchers(link, watchers);
   }
 }
 
-// Rates are constant from local_now_ns_ to `local_ns`. A job with many transfers is examined less often: the last
-// result holds until the next time.
-void ContentionDomain::FollowDelaysUntil(int64_t local_ns) {
-  if (!options_.follows_delays || local_ns <= local_now_ns_) return;
+void DomainDelays::BeginPhase(uint32_t j) {
+  if (!is_on()) return;
+  JobState& job = *jobs_[j];
+  job.solo_left_at_start_ns = job.SoloNsLeft(time_->now());
+  job.stalled_since = SimTime::Never();
+  View& view = views_[j];
+  view.is_stale = true;
+  view.seen_at_ns.reset();
+  view.recorded_until_ns = time_->local_ns;
+  view.bound.reset();
+  view.shares.clear();
+}
+
+void DomainDelays::EndPhase(uint32_t j) {
+  if (!is_on()) return;
+  JobState& job = *jobs_[j];
+  RecordView(j);
+  account_.RecordPhase(job, static_cast<double>(job.PhaseLossNs(time_->now())) * 1e-9);
+}
+
+void DomainDelays::EndWait(uint32_t j) {
+  if (!is_on()) return;
+  JobState& job = *jobs_[j];
+  // A domain that is rebuilt at this very instant restarts the iteration.
+  const SimTime from = std::max(job.last_iteration_end, std::exchange(job.waits_recorded_until, time_->now()));
+  account_.Attribute(job, LossCause::kShift, (time_->now() - from).seconds().value());
+}
+
+void DomainDelays::RenewViews() {
   const uint64_t changed = network_->TakeChanged();
   for (uint32_t j = 0; j < jobs_.size(); ++j) {
     const JobState& job = *jobs_[j];
     if (!job.is_phase_running) continue;
-    Runtime& runtime = runtimes_[j];
-    DelayView& delay = runtime.delay;
-    if ((changed & WatcherOf(j)) != 0) delay.is_stale = true;
-    if (!delay.is_stale) continue;
-    if (delay.seen_at_ns && runtime.num_active > kFewTransfers &&
-        local_now_ns_ - *delay.seen_at_ns < job.solo.phase_ns[job.phase] / kLooksPerPhase) {
+    View& view = views_[j];
+    if ((changed & WatcherOf(j)) != 0) view.is_stale = true;
+    if (!view.is_stale) continue;
+    if (view.seen_at_ns && network_->num_sending(j) > kFewTransfers &&
+        time_->local_ns - *view.seen_at_ns < job.solo.phase_ns[job.phase] / kLooksPerPhase) {
       continue;
     }
     RecordView(j);
-    LookAtDelayOf(j);
+    Look(j);
   }
 }
 
-// What is in view has held since it was booked last.
-void ContentionDomain::RecordView(uint32_t j) {
-  DelayView& delay = runtimes_[j].delay;
-  const int64_t from_ns = std::exchange(delay.recorded_until_ns, local_now_ns_);
-  const double weight_s = static_cast<double>(local_now_ns_ - from_ns) * 1e-9;
-  if (weight_s <= 0) return;
-  if (options_.recorder != nullptr) RecordHeldUp(j, from_ns);
-  if (delay.bound) delays_.bounds.values()[*delay.bound] += weight_s;
-  for (const auto& [share, delay_per_s] : delay.shares)
-    jobs_[j]->delay_shares[share].weight_s += weight_s * delay_per_s;
-}
-
-void ContentionDomain::AttributeViews() {
+void DomainDelays::RecordViews() {
   for (uint32_t j = 0; j < jobs_.size(); ++j) {
     if (jobs_[j]->is_phase_running) RecordView(j);
   }
 }
 
-void ContentionDomain::LookAtDelayOf(uint32_t j) {
-  DelayView& delay = runtimes_[j].delay;
-  delay.is_stale = false;
-  delay.seen_at_ns = local_now_ns_;
-  delay.bound.reset();
-  delay.shares.clear();
-  const Variable* slowest = FindSlowest(j);
+void DomainDelays::RecordView(uint32_t j) {
+  View& view = views_[j];
+  const int64_t from_ns = std::exchange(view.recorded_until_ns, time_->local_ns);
+  const double weight_s = static_cast<double>(time_->local_ns - from_ns) * 1e-9;
+  if (weight_s <= 0) return;
+  JobState& job = *jobs_[j];
+  if (recorder_->records_timelines() && !view.shares.empty()) {
+    const auto& [share, missing] = *std::ranges::max_element(view.shares, {}, [](const auto& s) { return s.second; });
+    recorder_->RecordHeldUp(j, job.delay_shares[share], missing, from_ns);
+  }
+  if (view.bound) account_.bounds.values()[*view.bound] += weight_s;
+  for (const auto& [share, delay_per_s] : view.shares) job.delay_shares[share].weight_s += weight_s * delay_per_s;
+}
+
+void DomainDelays::Look(uint32_t j) {
+  View& view = views_[j];
+  view.is_stale = false;
+  view.seen_at_ns = time_->local_ns;
+  view.bound.reset();
+  view.shares.clear();
+  const FluidVariable* const slowest = FindSlowest(j);
   if (slowest == nullptr) return;
   JobState& job = *jobs_[j];
-  const uint32_t local_link = network_->BottleneckLink(slowest->flow);
-  const bool is_contended = local_link < links_.size() && links_[local_link].valid();
-  delay.bound = delays_.bounds.Index({job.id, is_contended ? links_[local_link] : slowest->tightest});
+  const LocalLink* const bottleneck = network_->FindBottleneck(*slowest);
+  view.bound = account_.bounds.Index({job.id, bottleneck != nullptr ? bottleneck->link : slowest->tightest});
 
-  const double kept = network_->Rate(slowest->flow) / SoloRate(*slowest);
-  if (kept > kStalledShare || runtimes_[j].is_computing) {
+  const double kept = network_->Rate(*slowest) / SoloRate(*slowest);
+  if (kept > kStalledShare || clocks_->is_computing(j)) {
     job.stalled_since = SimTime::Never();
   } else if (job.stalled_since == SimTime::Never()) {
-    job.stalled_since = now();
+    job.stalled_since = time_->now();
   }
   if (kept > 1 - kRounding) {
     // Shares that have changed since the phase began may leave a queue pair with more than it will have.
     if (job.shares != nullptr) {
       AddShare(j, LossCause::kSelf, JobId(), slowest->tightest, kLastResort * kLastResort);
     }
-  } else if (is_contended) {
-    ShareDelay(j, *slowest, local_link, 1 - kept);
+  } else if (bottleneck != nullptr) {
+    ShareDelay(j, *slowest, *bottleneck, 1 - kept);
   } else {
     ShareOwnDelay(j, *slowest, 1 - kept);
   }
 }
 
-void ContentionDomain::AddShare(uint32_t j, LossCause cause, JobId culprit, LinkId link, double delay) {
-  runtimes_[j].delay.shares.emplace_back(jobs_[j]->DelayShareIndex(cause, culprit, link), delay);
+void DomainDelays::AddShare(uint32_t j, LossCause cause, JobId culprit, LinkId link, double delay) {
+  views_[j].shares.emplace_back(jobs_[j]->DelayShareIndex(cause, culprit, link), delay);
+}
+
+// Of a delay over `all`, the part for which the job itself counts, and that of a link with less than its capacity.
+void DomainDelays::AddOwnShares(uint32_t j, LinkId link, double delay, double own_excess, double lacking, double all) {
+  if (all <= 0) AddShare(j, LossCause::kSelf, JobId(), link, delay * kLastResort);
+  if (own_excess > 0) AddShare(j, LossCause::kSelf, JobId(), link, delay * own_excess / all);
+  if (lacking > 0) AddShare(j, LossCause::kCapacity, JobId(), link, delay * lacking / all);
 }
 
 // Bytes/s that end the variable just in time for its phase to take as long as alone.
-double ContentionDomain::SoloRate(const Variable& variable) const {
+double DomainDelays::SoloRate(const FluidVariable& variable) const {
   const auto phase_ns = static_cast<double>(jobs_[variable.job]->solo.phase_ns[variable.phase]);
   return variable.bytes * variable.width / (std::max(1.0, phase_ns) * 1e-9);
 }
 
 // The transfer that ends last at present rates is the one the job waits for. Null when all have ended.
-const ContentionDomain::Variable* ContentionDomain::FindSlowest(uint32_t j) {
-  const uint32_t phase = jobs_[j]->phase;
-  const Variable* slowest = nullptr;
+const FluidVariable* DomainDelays::FindSlowest(uint32_t j) {
+  const FluidVariable* slowest = nullptr;
   double longest = -1;
-  for (uint32_t v = runtimes_[j].first_variable[phase]; v < runtimes_[j].first_variable[phase + 1]; ++v) {
-    if (!network_->active(variables_[v].flow)) continue;
-    const double seconds = network_->SecondsLeft(variables_[v].flow);
+  for (const FluidVariable& variable : network_->VariablesOf(j, jobs_[j]->phase)) {
+    if (!network_->IsSending(variable)) continue;
+    const double seconds = network_->SecondsLeft(variable);
     if (seconds <= longest * (1 + kTie)) continue;
     longest = seconds;
-    slowest = &variables_[v];
+    slowest = &variable;
   }
   return slowest;
 }
 
 // The link is full. Its users account for the delay by their loads, the job itself with what its flows would need
 // beyond the whole link, a broken link with its missing capacity.
-void ContentionDomain::ShareDelay(uint32_t j, const Variable& slowest, uint32_t local_link, double delay) {
+void DomainDelays::ShareDelay(uint32_t j, const FluidVariable& slowest, const LocalLink& link, double delay) {
   const JobState& victim = *jobs_[j];
-  const LinkId link = links_[local_link];
-  const double healthy = (*options_.healthy_capacities)[link];
+  const double healthy = (*healthy_capacities_)[link.link];
   const auto load_of = [&](const LinkUser& user) {
-    return network_->Rate(variables_[user.variable].flow) * user.multiplicity;
+    return network_->Rate(network_->variable(user.variable)) * user.multiplicity;
   };
   double own_demand = 0;
   double load_of_others = 0;
-  for (const LinkUser& user : link_users_[local_link]) {
-    const Variable& other = variables_[user.variable];
+  for (const LinkUser& user : link.users) {
+    const FluidVariable& other = network_->variable(user.variable);
     if (other.job != j) {
       if (jobs_[other.job]->level <= victim.level) load_of_others += load_of(user);
-    } else if (other.phase == slowest.phase && network_->active(other.flow)) {
+    } else if (other.phase == slowest.phase && network_->IsSending(other)) {
       own_demand += SoloRate(other) * user.multiplicity;
     }
   }
   const double own_excess = std::max(0.0, own_demand - healthy);
-  const double lacking = std::max(0.0, healthy - link_capacities_[local_link]);
+  const double lacking = std::max(0.0, healthy - link.capacity);
   const double all = own_excess + lacking + load_of_others;
-  if (all <= 0) AddShare(j, LossCause::kSelf, JobId(), link, delay * kLastResort);
-  if (own_excess > 0) AddShare(j, LossCause::kSelf, JobId(), link, delay * own_excess / all);
-  if (lacking > 0) AddShare(j, LossCause::kCapacity, JobId(), link, delay * lacking / all);
-  for (const LinkUser& user : link_users_[local_link]) {
-    const Variable& other = variables_[user.variable];
+  AddOwnShares(j, link.link, delay, own_excess, lacking, all);
+  for (const LinkUser& user : link.users) {
+    const FluidVariable& other = network_->variable(user.variable);
     const JobState& culprit = *jobs_[other.job];
     if (other.job == j || culprit.level > victim.level) continue;
     const double load = load_of(user);
@@ -165,38 +204,18 @@ void ContentionDomain::ShareDelay(uint32_t j, const Variable& slowest, uint32_t 
     const LossCause cause = culprit.watch != nullptr       ? LossCause::kProfiling
                             : culprit.level < victim.level ? LossCause::kLevel
                                                            : LossCause::kJob;
-    AddShare(j, cause, culprit.id, link, delay * load / all);
+    AddShare(j, cause, culprit.id, link.link, delay * load / all);
   }
 }
 
 // No other job can slow the transfer down: its own paths are longer or meet, or a link of them is broken.
-void ContentionDomain::ShareOwnDelay(uint32_t j, const Variable& slowest, double delay) {
+void DomainDelays::ShareOwnDelay(uint32_t j, const FluidVariable& slowest, double delay) {
   const double demand = SoloRate(slowest) / slowest.width;
   const bool is_cut = !slowest.tightest.valid() || slowest.tightest_health <= 0;
   const double healthy = is_cut ? demand : slowest.top_rate / slowest.tightest_health;
   const double own_excess = std::max(0.0, demand - healthy);
   const double lacking = std::max(0.0, std::min(demand, healthy) - slowest.top_rate);
-  const double all = own_excess + lacking;
-  const LinkId link = slowest.tightest;
-  if (all <= 0) AddShare(j, LossCause::kSelf, JobId(), link, delay * kLastResort);
-  if (own_excess > 0) AddShare(j, LossCause::kSelf, JobId(), link, delay * own_excess / all);
-  if (lacking > 0) AddShare(j, LossCause::kCapacity, JobId(), link, delay * lacking / all);
-}
-
-// The phase before has just ended.
-void ContentionDomain::RecordPhase(uint32_t j) {
-  JobState& job = *jobs_[j];
-  RecordView(j);
-  delays_.RecordPhase(job, static_cast<double>(job.PhaseLossNs(now())) * 1e-9);
-}
-
-// The job begins an iteration now.
-void ContentionDomain::AttributeWaitForShift(uint32_t j) {
-  if (!options_.follows_delays) return;
-  JobState& job = *jobs_[j];
-  // A domain that is rebuilt at this very instant restarts the iteration.
-  const SimTime from = std::max(job.last_iteration_end, std::exchange(job.waits_recorded_until, now()));
-  delays_.Attribute(job, LossCause::kShift, (now() - from).seconds().value());
+  AddOwnShares(j, slowest.tightest, delay, own_excess, lacking, own_excess + lacking);
 }
 
 }  // namespace fairlead::sim

@@ -1,0 +1,115 @@
+#include "sim/domain_recorder.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "sim/timeline.h"
+
+namespace fairlead::sim {
+
+namespace {
+
+// Held up by less than this share of its rate alone, a phase counts as undisturbed.
+constexpr double kLeastMissing = 1e-3;
+
+std::vector<TransferLink> SelectFollowed(const TransferRoute& route, const RunRecorder& recorder) {
+  std::vector<TransferLink> links;
+  for (const TransferLink& use : route.links) {
+    if (recorder.FollowsLoadOf(use.link)) links.push_back(use);
+  }
+  return links;
+}
+
+}  // namespace
+
+DomainRecorder::DomainRecorder(std::span<JobState* const> jobs, const DomainTime& time, DomainNetwork* network,
+                               std::span<const std::vector<TransferRoute>* const> routes, RunRecorder* recorder)
+    : jobs_(jobs),
+      time_(&time),
+      network_(network),
+      recorder_(recorder),
+      is_profiled_(std::ranges::any_of(jobs, [](const JobState* job) { return job->watch != nullptr; })) {
+  if (recorder_ == nullptr) return;
+  for (const FluidVariable& variable : network_->variables()) {
+    links_.push_back(SelectFollowed((*routes[variable.job])[variable.transfers.front()], *recorder_));
+  }
+}
+
+int64_t DomainRecorder::JumpLimitNs(int64_t limit_ns) const {
+  if (is_profiled_) return time_->local_ns;
+  if (recorder_ == nullptr) return limit_ns;
+  const RecordingWindow& window = recorder_->window();
+  const SimTime now = time_->now();
+  if (now >= window.to) return limit_ns;
+  if (now >= window.from) return time_->local_ns;
+  return std::min(limit_ns, time_->Local(window.from));
+}
+
+void DomainRecorder::RecordTraffic(int64_t until_ns) {
+  for (uint32_t j = 0; j < jobs_.size(); ++j) {
+    const JobState& job = *jobs_[j];
+    if (job.watch == nullptr || !job.is_phase_running || !job.watch->counts_phase[job.phase]) continue;
+    double rate = 0;
+    for (const FluidVariable& variable : network_->VariablesOf(j, job.phase)) {
+      rate += network_->Rate(variable) * variable.parts;
+    }
+    TrafficWatch& watch = *job.watch;
+    const SimTime from(std::max(time_->now(), watch.from).ns() - watch.from.ns());
+    const SimTime to(time_->At(until_ns).ns() - watch.from.ns());
+    if (to <= from) continue;
+    watch.bytes.resize(std::max(watch.bytes.size(), static_cast<size_t>(to.ns() / watch.bin_ns) + 1), 0.0f);
+    BinnedSum::Spread(from, to, rate * (to - from).seconds().value(), watch.bytes, watch.bin_ns);
+  }
+}
+
+void DomainRecorder::RecordLoads() {
+  for (uint32_t j = 0; j < jobs_.size(); ++j) {
+    std::map<LinkId, double> loads;
+    for (const FluidVariable& variable : network_->VariablesOf(j)) {
+      const double rate = network_->IsSending(variable) ? network_->Rate(variable) : 0;
+      for (const TransferLink& use : links_[variable.flow.index()]) loads[use.link] += rate * use.multiplicity;
+    }
+    for (const auto& [link, bytes_per_s] : loads) {
+      recorder_->AddLoad(jobs_[j]->id, {.link = link, .at = time_->now(), .bytes_per_s = bytes_per_s});
+    }
+  }
+}
+
+void DomainRecorder::EndLoads() {
+  if (!IsInWindow()) return;
+  for (const FluidVariable& variable : network_->variables()) {
+    for (const TransferLink& use : links_[variable.flow.index()]) {
+      recorder_->AddLoad(jobs_[variable.job]->id, {.link = use.link, .at = time_->now(), .bytes_per_s = 0});
+    }
+  }
+}
+
+void DomainRecorder::AddActivity(uint32_t j, Activity activity, SimTime from) {
+  const JobState& job = *jobs_[j];
+  if (!recorder_->HasNamed(job.id)) {
+    std::vector<std::string> names;
+    for (const model::CommunicationPhase& phase : job.iteration->phases) names.push_back(phase.name);
+    recorder_->NamePhases(job.id, std::move(names));
+  }
+  recorder_->AddActivity({.job = job.id,
+                          .activity = activity,
+                          .phase = job.phase,
+                          .iteration = job.iterations_done,
+                          .from = from,
+                          .to = time_->now()});
+}
+
+void DomainRecorder::RecordHeldUp(uint32_t j, const DelayShare& reason, double missing, int64_t from_ns) {
+  if (recorder_ == nullptr || missing < kLeastMissing) return;
+  recorder_->AddHeldUp({.job = jobs_[j]->id,
+                        .cause = reason.cause,
+                        .culprit = reason.culprit,
+                        .link = reason.link,
+                        .missing = missing,
+                        .from = time_->At(from_ns),
+                        .to = time_->now()});
+}
+
+}  // namespace fairlead::sim
