@@ -13,7 +13,7 @@
 // Guarantees  a host that was isolated is known to be so until its return is done. An action whose outcome was kept is
 //             not begun again. In the modes observe and recommend nothing is begun but the return of a host that an
 //             operator asks for; what an earlier process had under way in mode act is given up, and people are asked.
-// Records     "steering/state/…" (controller/steering_records.cc), "steering/name/<job>": its name,
+// Records     "steering/state/…" (controller/steering_records.h), "steering/name/<job>": its name,
 //             "steering/last_finding".
 #pragma once
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 
 #include "base/random.h"
 #include "controller/steering.h"
@@ -59,7 +60,10 @@ enum class Manner { kPlain, kEventsTwice, kKilledAtEveryEvent };
 class Life {
  public:
   Life(uint64_t seed, Manner manner)
-      : random_(seed), manner_(manner), options_(RandomOptions(random_)), steering_(options_, kNumHosts) {
+      : random_(seed),
+        manner_(manner),
+        options_(RandomOptions(random_)),
+        steering_(std::make_unique<Steering>(options_, kNumHosts)) {
     for (uint32_t job = 0; job < kNumJobs; ++job) StartJob(job);
     for (uint32_t spare = 0; spare < kNumSpares; ++spare) {
       Send(SpareOffered{HostId(kNumJobs * kHostsOfJob + spare)});
@@ -77,7 +81,7 @@ class Life {
 
   // Everything that is asked for works from here on.
   void Settle() {
-    for (uint32_t i = 0; i < 5000 && (!open_.empty() || steering_.NextDue() != SimTime::Never()); ++i) {
+    for (uint32_t i = 0; i < 5000 && (!open_.empty() || steering_->NextDue() != SimTime::Never()); ++i) {
       now_ = now_ + kSecond * 60;
       Tick();
       fails_ = false;
@@ -86,11 +90,11 @@ class Life {
     }
     EXPECT_TRUE(open_.empty());
     for (uint32_t job = 0; job < kNumJobs; ++job) {
-      const std::optional<JobCondition> condition = steering_.ConditionOf(JobId(job));
+      const std::optional<JobCondition> condition = steering_->ConditionOf(JobId(job));
       // Nothing is under way any more: what does not run says whom it waits for.
       EXPECT_TRUE(condition.has_value());
       EXPECT_NE(condition, JobCondition::kSteered) << job;
-      EXPECT_FALSE(condition == JobCondition::kWaitsForSpare && !steering_.spares().empty());
+      EXPECT_FALSE(condition == JobCondition::kWaitsForSpare && !steering_->spares().empty());
     }
   }
 
@@ -114,16 +118,16 @@ class Life {
       case 1:
         return IsolationUndone{host};
       case 2:
-        if (steering_.ConditionOf(host) != HostCondition::kInDoubt) return HostTested{host, true};
+        if (steering_->ConditionOf(host) != HostCondition::kInDoubt) return HostTested{host, true};
         return SpareOffered{host};
       case 3:
         return PauseAnnounced{job, now_ + kSecond * 300, "maintenance"};
       case 4:
         // A person looks after what was given up.
-        if (steering_.ConditionOf(job) != JobCondition::kNeedsOperator) return HostTested{host, false};
-        return JobRunning{job, steering_.HostsOf(job), job == JobId(0)};
+        if (steering_->ConditionOf(job) != JobCondition::kNeedsOperator) return HostTested{host, false};
+        return JobRunning{job, steering_->HostsOf(job), job == JobId(0)};
       case 5: {
-        const std::vector<HostId> hosts = steering_.HostsOf(job);
+        const std::vector<HostId> hosts = steering_->HostsOf(job);
         Send(JobGone{job});
         return JobRunning{job, hosts, job == JobId(0)};
       }
@@ -133,26 +137,26 @@ class Life {
   }
 
   void Send(const SteeringEvent& event) {
-    Note(steering_.Handle(now_, std::span<const SteeringEvent>(&event, 1)));
+    Note(steering_->Handle(now_, std::span<const SteeringEvent>(&event, 1)));
     if (manner_ == Manner::kKilledAtEveryEvent) Restart();
     if (manner_ != Manner::kEventsTwice) return;
-    EXPECT_TRUE(HasNoNews(steering_.Handle(now_, std::span<const SteeringEvent>(&event, 1))));
+    EXPECT_TRUE(HasNoNews(steering_->Handle(now_, std::span<const SteeringEvent>(&event, 1))));
   }
   void Tick() {
-    Note(steering_.Handle(now_, {}));
+    Note(steering_->Handle(now_, {}));
     if (manner_ == Manner::kKilledAtEveryEvent) Restart();
   }
 
   // The saved records are all that is left; they are read back in arbitrary order.
   void Restart() {
-    auto records = steering_.Records({});
+    auto records = steering_->Records({});
     const auto kept = records;
     std::reverse(records.begin(), records.end());
-    Steering restored(options_, kNumHosts);
-    const auto forgotten = restored.Restore(records, {});
+    auto restored = std::make_unique<Steering>(options_, kNumHosts);
+    const auto forgotten = restored->Restore(records, {});
     ASSERT_TRUE(forgotten.ok()) << forgotten.status().message();
     EXPECT_TRUE(forgotten->empty());
-    EXPECT_EQ(restored.Records({}), kept);
+    EXPECT_EQ(restored->Records({}), kept);
     steering_ = std::move(restored);
   }
 
@@ -190,25 +194,25 @@ class Life {
 
   void CheckLaws() {
     for (uint32_t job = 0; job < kNumJobs; ++job) {
-      EXPECT_LE(steering_.NumIsolatedSince(now_ - kSecond * 3600, JobId(job)), options_.max_hosts_per_job_hour);
-      EXPECT_LE(steering_.NumIsolatedSince(now_ - kSecond * 86400, JobId(job)),
+      EXPECT_LE(steering_->NumIsolatedSince(now_ - kSecond * 3600, JobId(job)), options_.max_hosts_per_job_hour);
+      EXPECT_LE(steering_->NumIsolatedSince(now_ - kSecond * 86400, JobId(job)),
                 std::max(1.0, options_.max_job_share_per_day * kHostsOfJob));
-      const bool is_whole = steering_.ConditionOf(JobId(job)) == JobCondition::kRunning;
-      for (const HostId host : steering_.HostsOf(JobId(job))) {
-        const HostCondition condition = steering_.ConditionOf(host);
+      const bool is_whole = steering_->ConditionOf(JobId(job)) == JobCondition::kRunning;
+      for (const HostId host : steering_->HostsOf(JobId(job))) {
+        const HostCondition condition = steering_->ConditionOf(host);
         // A spare is never of a job, and no spare is set aside for a job that runs.
         EXPECT_NE(condition, HostCondition::kSpare);
         EXPECT_NE(condition, HostCondition::kUnknown);
         EXPECT_FALSE(is_whole && condition == HostCondition::kReserved);
       }
     }
-    EXPECT_LE(steering_.NumIsolatedSince(now_ - kSecond * 86400, JobId()),
+    EXPECT_LE(steering_->NumIsolatedSince(now_ - kSecond * 86400, JobId()),
               std::max(1.0, options_.max_cluster_share_per_day * kNumHosts));
     for (uint32_t host = 0; host < kNumHosts; ++host) {
-      const bool is_spare = steering_.spares().contains(HostId(host));
-      EXPECT_FALSE(is_spare && steering_.IsIsolated(HostId(host)));
+      const bool is_spare = steering_->spares().contains(HostId(host));
+      EXPECT_FALSE(is_spare && steering_->IsIsolated(HostId(host)));
       // No job is forgotten.
-      EXPECT_NE(steering_.ConditionOf(HostId(host)), HostCondition::kUnknown) << host;
+      EXPECT_NE(steering_->ConditionOf(HostId(host)), HostCondition::kUnknown) << host;
     }
   }
 
@@ -216,7 +220,7 @@ class Life {
   Manner manner_;
   bool fails_ = true;
   SteeringOptions options_;
-  Steering steering_;
+  std::unique_ptr<Steering> steering_;
   SimTime now_;
   std::vector<SteeringAction> open_;
   std::vector<std::string> history_;
