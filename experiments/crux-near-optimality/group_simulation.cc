@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "base/check.h"
-#include "sim/cluster_simulation.h"
 #include "sim/contention_domain.h"
+#include "sim/healthy_fabric.h"
 #include "sim/run_watch.h"
 
 namespace fairlead::experiments::crux_near_optimality {

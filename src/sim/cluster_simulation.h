@@ -8,11 +8,17 @@
 //
 // Under an allocation policy a job runs in stretches, each on other GPUs. A stretch begins with its restart; the
 // iteration that is under way when it ends is lost. Whenever the policy is asked, progress is reported first.
+//
+// What it consists of, each with a state of its own; none knows the whole:
+//
+//     run_engine         time, domains, what jobs lose  traffic_in_force  paths, levels and shares in force, links
+//     simulated_jobs     records, who runs              carried_account   what links have carried
+//     outside_events     what comes, and when           healthy_fabric    what jobs would have alone
+//     job_profiling      who is profiled                progress_reports  what the controller was told of progress
+//     live_jobs          whose traffic is live          control_log       what re-plans have changed
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,23 +29,23 @@
 #include "fluid/dcqcn.h"
 #include "model/job.h"
 #include "scheduling/placement_policy.h"
-#include "sim/congestion_loss.h"
-#include "sim/delay_account.h"
-#include "sim/domain_set.h"
-#include "sim/job_record.h"
+#include "sim/carried_account.h"
+#include "sim/control_log.h"
+#include "sim/healthy_fabric.h"
+#include "sim/job_account.h"
+#include "sim/job_profiling.h"
 #include "sim/job_state.h"
+#include "sim/live_jobs.h"
 #include "sim/live_traffic.h"
 #include "sim/outside_events.h"
-#include "sim/profiling_window.h"
-#include "sim/result_collection.h"
+#include "sim/progress_reports.h"
+#include "sim/run_engine.h"
 #include "sim/run_recording.h"
 #include "sim/run_result.h"
 #include "sim/run_watch.h"
-#include "sim/solo_yardstick.h"
-#include "sim/timeline.h"
+#include "sim/simulated_jobs.h"
+#include "sim/traffic_in_force.h"
 #include "topology/fabric.h"
-#include "topology/router.h"
-#include "traffic/link_traffic.h"
 #include "traffic/traffic_policy.h"
 
 namespace fairlead::sim {
@@ -86,10 +92,6 @@ struct SimulationOptions {
   RunRecorder* recorder = nullptr;
 };
 
-// Bytes/s of payload of every link: capacity x health x goodput (network links only).
-IdVector<LinkId, double> PayloadCapacities(const topology::Fabric& fabric, const topology::LinkHealth& health,
-                                           double goodput);
-
 class ClusterSimulation {
  public:
   // `jobs` with unique ids, `link_events` in any order (the last one of a link and instant counts). `solo_policies`
@@ -105,77 +107,52 @@ class ClusterSimulation {
   RunResult Run(RunWatch& watch);
 
  private:
-  // What becomes of the iteration that is under way.
-  enum class LastIteration : uint8_t { kCounts, kIsThrownAway };
-  double FractionAt(SimTime t) const { return t.seconds() / options_.end.seconds(); }
-  SimTime NextOutsideEvent() const;
-  std::vector<controller::Event> TakeOutsideEvents(RunWatch& watch);
-  void EndHolds(RunWatch& watch);
+  SimTime now() const { return engine_.now(); }
   bool allocates() const { return options_.controller.allocation.policy != nullptr; }
-  controller::AllocationOptions MakeAllocationOptions(const controller::IterationProvider& iterations);
-  Result<std::vector<prediction::SpeedPoint>> ProfileAlone(const controller::IterationProvider& iterations,
-                                                           const model::Job& job);
-  void ReportProgress(RunWatch& watch, std::vector<controller::Event>* events);
-  void StartProfiling(JobId job, RunWatch& watch);
-  void EndProfiling(RunWatch& watch, std::vector<controller::Event>* events);
-  void ReportSpeeds(RunWatch& watch, std::vector<controller::Event>* events);
-  SimTime NextShareLook() const;
-  void LookAtShares(RunWatch& watch);
-  void WakeShares();
-  void Handle(const std::vector<controller::Event>& events, RunWatch& watch);
-  void Apply(std::vector<controller::Action> actions, RunWatch& watch);
+  // With the speeds of jobs alone, where an allocation policy is given no others.
+  controller::ControllerOptions MakeControllerOptions(const controller::IterationProvider& iterations);
+
+  // What happens now.
+  SimTime NextEvent() const;
+  std::vector<controller::Event> TakeEvents();
+  void EndHolds();
+  void FollowLive();
+  void EndProfiling(std::vector<controller::Event>* events);
+  void ChangeLinks(const std::vector<controller::Event>& events);
+
+  // What the controller wants.
+  void Handle(const std::vector<controller::Event>& events);
+  void Apply(std::vector<controller::Action> actions);
   void Start(const controller::StartJob& action);
-  void Stop(const controller::SuspendJob& action, RunWatch& watch);
-  void LowerYardstick(JobRecord& record, const model::Iteration& iteration);
-  void SetTrafficOf(controller::SetTraffic action, RunWatch& watch);
-  void AdoptTraffic(controller::SetTraffic action, RunWatch& watch);
-  void UpdateCapacities(const std::vector<controller::Event>& events, RunWatch& watch);
-  void SettleBytes(JobRecord& record);
-  void RetireFinishedJobs();
-  void RetireJob(JobRecord& record, LastIteration last);
-  void CloseAccount(JobRecord& record, LastIteration last);
-  void RebuildDomains(RunWatch& watch);
-  void AdvanceUntilFinishOr(SimTime limit, RunWatch& watch);
+  void Stop(const controller::SuspendJob& action);
+  void SetTraffic(controller::SetTraffic action);
+  void AdoptTraffic(controller::SetTraffic action);
+  void StartProfiling(JobId job);
+
+  // Of jobs that have ended, or leave their GPUs: only what the result needs is kept.
+  void Retire(const std::vector<JobId>& jobs);
+  void Retire(JobRecord& record, LastIteration last);
+  // Books what the job has sent and lost. It must be up to date.
+  void CloseAccounts(JobRecord& record, LastIteration last);
   double IntensityOf(const JobRecord& record);
   RunResult MakeResult(bool partial);
 
-  // In live_simulation.cc: with options_.live.
-  void StartLive(JobRecord& record, controller::SetTraffic action, RunWatch& watch);
-  SimTime NextLiveChange(SimTime limit);
-  void FollowLive(RunWatch& watch);
-  LiveCounters CountersOf(const JobRecord& record) const;
-
-  const topology::Fabric* fabric_;
-  const traffic::TrafficPolicy* traffic_;
+  const topology::Fabric& fabric_;
+  const traffic::TrafficPolicy& traffic_;
   SimulationOptions options_;
-  topology::Router healthy_router_;  // for solo paths
-  IdVector<LinkId, double> healthy_capacities_;
-
-  int64_t num_balanced_ = 0;  // running jobs with `shares`
-  std::map<JobId, JobRecord> records_;
+  // In the order in which they need one another.
   OutsideEvents outside_;
-  std::unique_ptr<ProfilingWindow> profiling_;  // of the job that is being profiled; null: none
-  SimTime profiling_end_ = SimTime::Never();
-  SimDuration speed_report_interval_;  // 0 = never
-  SimTime next_speed_report_ = SimTime::Never();
-  std::vector<JobId> running_;  // by id
-  std::vector<JobId> finished_now_;
-
-  IdVector<LinkId, double> capacities_;
-  SoloYardstick yardstick_;
-  traffic::LinkTable healthy_links_;
-  traffic::LinkTrafficMeter meter_;
-  SimTime now_;
-  SimTime last_event_;
-
-  std::vector<ControlChange> control_;
-  controller::ControlCounters live_counters_;
-  BinnedSum busy_gpu_seconds_;
-  DelayAccount delays_;
-  std::optional<CongestionPoints> congestion_points_;
-  DomainSet domains_;                                        // after what it writes to and reads
-  std::optional<controller::ClusterController> controller_;  // after what profiles jobs for it
-  CarriedBytes carried_;
+  SimulatedJobs jobs_;
+  HealthyFabric healthy_;
+  RunEngine engine_;
+  CarriedAccount carried_;
+  TrafficInForce in_force_;
+  JobProfiling profiling_;
+  ProgressReports reports_;
+  LiveJobs live_;
+  ControlLog control_;
+  std::vector<JobId> finished_;  // that the controller has not been told of
+  controller::ClusterController controller_;
 };
 
 }  // namespace fairlead::sim

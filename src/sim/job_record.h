@@ -11,10 +11,7 @@
 #include "base/units.h"
 #include "model/flow.h"
 #include "model/job.h"
-#include "sim/delay_account.h"
 #include "sim/job_state.h"
-#include "sim/link_sharing.h"
-#include "sim/queue_pair_shares.h"
 #include "sim/run_result.h"
 
 namespace fairlead::sim {
@@ -29,26 +26,17 @@ struct JobRecord {
   model::Job job;
   std::unique_ptr<model::Iteration> iteration;  // null until placed, and when the job has ended
   std::unique_ptr<JobState> state;              // null until placed
-  std::unique_ptr<QueuePairShares> shares;      // null where queue pairs carry equal shares
-  std::vector<TransferRoute> routes;            // [transfer] under the paths and capacities in force
-  std::vector<LinkDemand> demand;               // of the routes
   model::Placement placement;                   // of `state`
   SimTime held_from;                            // when it got its GPUs
   std::vector<Stretch> past;                    // before `state`, by time
   std::vector<SizeChange> sizes;
-  uint64_t past_iterations = 0;      // of `past`
-  SimTime reported_iteration_end;    // end of the last iteration that was reported
-  uint64_t reported_iterations = 0;  // of `state`
-  SimTime hold_end;                  // when its hold time is over; Never() without one
-  Flop work;                         // per iteration
-  double gpu_intensity = 0;          // FLOP/s; 0 without network traffic
+  uint64_t past_iterations = 0;  // of `past`
+  SimTime hold_end;              // when its hold time is over; Never() without one
+  Flop work;                     // per iteration
+  double gpu_intensity = 0;      // FLOP/s; 0 without network traffic
   uint32_t priority_rank = 0;
   std::string reason;
   std::optional<ProfilingError> profiling_error;
-  bool is_live = false;  // options_.live decides over the traffic of `state`
-  // What the last report of speeds saw.
-  double progress_reported_s = 0;
-  Seconds starved_for;
 };
 
 // All stretches of a job, with the one under way or the last one.

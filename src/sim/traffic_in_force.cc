@@ -1,0 +1,119 @@
+#include "sim/traffic_in_force.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/job_account.h"
+
+namespace fairlead::sim {
+
+TrafficInForce::TrafficInForce(const topology::Fabric& fabric, double payload_share, uint64_t seed,
+                               HealthyFabric* healthy, RunEngine* engine, CarriedAccount* carried)
+    : fabric_(fabric),
+      payload_share_(payload_share),
+      seed_(seed),
+      healthy_(healthy),
+      engine_(engine),
+      carried_(carried),
+      capacities_(PayloadCapacities(fabric, topology::LinkHealth(fabric.num_links(), 1.0), payload_share)) {}
+
+void TrafficInForce::Add(JobState* job) { jobs_[job->id].job = job; }
+
+void TrafficInForce::Remove(JobId job) {
+  const auto found = jobs_.find(job);
+  num_balanced_ -= found->second.shares != nullptr ? 1 : 0;
+  found->second.job->shares = nullptr;
+  jobs_.erase(found);
+}
+
+void TrafficInForce::Route(Traffic& traffic) const {
+  traffic.routes = ComputeRoutes(*traffic.job, capacities_);
+  traffic.demand = ComputeDemand(*traffic.job, traffic.routes);
+}
+
+void TrafficInForce::Adopt(controller::SetTraffic action) {
+  Traffic& traffic = jobs_.at(action.job);
+  JobState& job = *traffic.job;
+  if (job.paths != action.paths) SetPaths(traffic, std::move(action.paths));
+  if (job.time_shift != action.time_shift) SetTimeShift(job, action.time_shift);
+  job.level = action.level;
+  const bool balances = action.balances_shares && QueuePairShares::HasSomethingToDo(*job.iteration);
+  if (balances != (traffic.shares != nullptr)) SetBalancing(traffic, balances);
+}
+
+void TrafficInForce::SetPaths(Traffic& traffic, std::vector<model::Path> paths) {
+  JobState& job = *traffic.job;
+  engine_->Release(job.id);
+  carried_->Settle(job, engine_->now());
+  job.paths = std::move(paths);
+  LowerYardstick(healthy_->yardstick(), *job.iteration, engine_->now(), job, engine_->delays());
+  Route(traffic);
+}
+
+void TrafficInForce::SetTimeShift(JobState& job, const std::optional<traffic::TimeShift>& shift) {
+  engine_->Release(job.id);
+  job.time_shift = shift;
+  job.shift_progress = {};
+  // What it waits for is no longer true.
+  if (std::exchange(job.waits_for_shift, false)) job.iteration_start = engine_->now();
+}
+
+void TrafficInForce::SetBalancing(Traffic& traffic, bool balances) {
+  JobState& job = *traffic.job;
+  engine_->Release(job.id);
+  traffic.shares = balances ? std::make_unique<QueuePairShares>(&job, seed_) : nullptr;
+  job.shares = traffic.shares.get();
+  job.part_bytes.assign(balances ? job.transfers.size() : 0, 0);
+  if (balances) {
+    ++num_balanced_;
+  } else {
+    --num_balanced_;
+  }
+}
+
+void TrafficInForce::SetHealth(const topology::LinkHealth& health) {
+  capacities_ = PayloadCapacities(fabric_, health, payload_share_);
+  for (auto& [id, traffic] : jobs_) Route(traffic);
+}
+
+SimTime TrafficInForce::NextLook() const {
+  SimTime next = SimTime::Never();
+  if (num_balanced_ == 0) return next;
+  for (const auto& [id, traffic] : jobs_) {
+    if (traffic.shares != nullptr) next = std::min(next, traffic.shares->next_look());
+  }
+  return next;
+}
+
+void TrafficInForce::Look() {
+  const SimTime now = engine_->now();
+  for (auto& [id, traffic] : jobs_) {
+    if (traffic.shares == nullptr || traffic.shares->next_look() > now) continue;
+    JobState& job = *traffic.job;
+    engine_->Release(id);
+    carried_->Settle(job, now);
+    if (!traffic.shares->Look(now)) continue;
+    model::Iteration shared = *job.iteration;
+    for (const Transfer& transfer : job.transfers) {
+      for (const uint32_t flow : transfer.flows) shared.flows[flow].bytes = Bytes(transfer.bytes);
+    }
+    LowerYardstick(healthy_->yardstick(), shared, now, job, engine_->delays());
+    Route(traffic);
+  }
+}
+
+void TrafficInForce::Wake() {
+  if (num_balanced_ == 0) return;
+  for (auto& [id, traffic] : jobs_) {
+    if (traffic.shares != nullptr) traffic.shares->Wake(engine_->now());
+  }
+}
+
+std::vector<RoutedJob> TrafficInForce::Routed() const {
+  std::vector<RoutedJob> routed;
+  routed.reserve(jobs_.size());
+  for (const auto& [id, traffic] : jobs_) routed.push_back({traffic.job, &traffic.routes, &traffic.demand});
+  return routed;
+}
+
+}  // namespace fairlead::sim

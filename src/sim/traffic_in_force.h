@@ -1,0 +1,80 @@
+// Which paths, levels, shifts and shares of queue pairs running jobs have, and what links can carry: what domains are
+// made from.
+//
+// Guarantees  what changes is settled first: bytes are booked on the paths that carried them (carried_account.h), the
+//             job's domain is simulated up to now, and its yardstick follows where its new paths are faster alone.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/sim_time.h"
+#include "controller/cluster_controller.h"
+#include "sim/carried_account.h"
+#include "sim/healthy_fabric.h"
+#include "sim/job_state.h"
+#include "sim/link_sharing.h"
+#include "sim/queue_pair_shares.h"
+#include "sim/run_engine.h"
+#include "topology/fabric.h"
+
+namespace fairlead::sim {
+
+class TrafficInForce {
+ public:
+  // All must outlive this. Args: payload_share: of the speed of healthy network links, (0, 1]; seed: of the instants at
+  // which shares of queue pairs are looked at.
+  TrafficInForce(const topology::Fabric& fabric, double payload_share, uint64_t seed, HealthyFabric* healthy,
+                 RunEngine* engine, CarriedAccount* carried);
+
+  // The job begins to run, and has no paths yet. Its state must outlive its time here.
+  void Add(JobState* job);
+  void Remove(JobId job);
+
+  // Paths, level, time shift and whether queue pairs balance their shares.
+  void Adopt(controller::SetTraffic action);
+  // All running jobs must be up to date. Links that change affect all of them: failures are rare.
+  void SetHealth(const topology::LinkHealth& health);
+
+  // When shares of queue pairs are to be looked at next; Never(): they are all equal, or settled.
+  SimTime NextLook() const;
+  // Queue pairs of the jobs that are due shift bytes among themselves.
+  void Look();
+  // Something else has changed: jobs, paths, links.
+  void Wake();
+
+  // [transfer]
+  const std::vector<TransferRoute>& RoutesOf(JobId job) const { return jobs_.at(job).routes; }
+  // All running jobs, by id; valid until the next change.
+  std::vector<RoutedJob> Routed() const;
+  // [link] bytes/s of payload.
+  const IdVector<LinkId, double>& capacities() const { return capacities_; }
+
+ private:
+  struct Traffic {
+    JobState* job = nullptr;
+    std::vector<TransferRoute> routes = {};        // [transfer] under the paths and capacities in force
+    std::vector<LinkDemand> demand = {};           // of the routes
+    std::unique_ptr<QueuePairShares> shares = {};  // null where queue pairs carry equal shares
+  };
+
+  void Route(Traffic& traffic) const;
+  void SetPaths(Traffic& traffic, std::vector<model::Path> paths);
+  void SetTimeShift(JobState& job, const std::optional<traffic::TimeShift>& shift);
+  void SetBalancing(Traffic& traffic, bool balances);
+
+  const topology::Fabric& fabric_;
+  double payload_share_;
+  uint64_t seed_;
+  HealthyFabric* healthy_;
+  RunEngine* engine_;
+  CarriedAccount* carried_;
+  IdVector<LinkId, double> capacities_;
+  std::map<JobId, Traffic> jobs_;
+  uint32_t num_balanced_ = 0;  // jobs with `shares`
+};
+
+}  // namespace fairlead::sim
