@@ -16,6 +16,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,6 +70,12 @@ class HostTestRuns {
   void Lose(HostId host);
   // Of time.
   void Tick(SimTime now);
+  // Hosts whose tests are not to be disturbed by others.
+  void Reserve(std::span<const HostId> hosts) { reserved_.insert(hosts.begin(), hosts.end()); }
+  void Release(std::span<const HostId> hosts) {
+    for (const HostId host : hosts) reserved_.erase(host);
+  }
+  bool IsReserved(HostId host) const { return reserved_.contains(host); }
   // Since the last call.
   std::vector<Ended> TakeEnded() { return std::exchange(ended_, {}); }
 
@@ -96,6 +104,7 @@ class HostTestRuns {
   uint64_t num_tests_ = 0;
   std::map<uint64_t, Run> runs_;
   std::vector<Ended> ended_;
+  std::set<HostId> reserved_;
 };
 
 }  // namespace fairlead::controller

@@ -56,6 +56,7 @@ struct JobWatch::Job {
   std::unique_ptr<diagnosis::JobDiagnosis> diagnosis;
   std::vector<model::TelemetryRecord> records;  // since it was judged
   std::vector<HostId> hosts;                    // of the layout
+  std::vector<RankEnd> ends;                    // [rank] likewise
   size_t num_ranks = 0;
   bool is_announced = false;       // that it runs, of this run
   std::vector<FindingId> numbers;  // [number of the diagnosis] ours
@@ -73,7 +74,9 @@ JobWatch::JobWatch(const topology::Fabric& fabric, diagnosis::JobDiagnosisFactor
     : fabric_(fabric),
       names_(topology::NamePlaces(fabric)),
       make_diagnosis_(std::move(make_diagnosis)),
-      options_(options) {}
+      options_(options),
+      findings_(options.num_over_max, options.num_proofs_max),
+      ends_(names_) {}
 
 JobWatch::~JobWatch() = default;
 
@@ -82,7 +85,7 @@ void JobWatch::Restore(const std::string& name, JobId id) {
   num_jobs_ = std::max(num_jobs_, id.value() + 1);
 }
 
-void JobWatch::Restore(FindingId last_finding) { num_findings_ = std::max(num_findings_, last_finding.value()); }
+void JobWatch::Restore(FindingId last_finding) { findings_.Restore(last_finding); }
 
 // ---- Looks ----
 
@@ -148,6 +151,8 @@ void JobWatch::Take(SimTime now, HostId host, const ProcessesSeen& look) {
       ++counters_.layouts;
       job->hosts = HostsOf(*layout);
       job->num_ranks = layout->ranks.size();
+      job->ends.clear();
+      for (const model::RankPlace& place : layout->ranks) job->ends.push_back({place.host, place.nic});
       // What is known only now of a run that steering has stopped, or that has ended, is no start of the job.
       const bool is_new_run =
           !std::exchange(job->is_announced, true) && !job->is_stopped && job->processes.NumAlive() > 0;
@@ -253,7 +258,7 @@ bool JobWatch::IsGone(SimTime now, const Job& job) const {
 
 void JobWatch::Tell(SimTime now, Job* job, Finding finding) {
   const auto ours = [&](FindingId id) {
-    while (job->numbers.size() <= id.index()) job->numbers.emplace_back(++num_findings_);
+    while (job->numbers.size() <= id.index()) job->numbers.push_back(findings_.NextNumber());
     return job->numbers[id.index()];
   };
   finding.id = ours(finding.id);
@@ -261,7 +266,7 @@ void JobWatch::Tell(SimTime now, Job* job, Finding finding) {
   finding.job = job->id;
   if (job->unreported.contains(finding.id)) return;
   const bool is_over = finding.state == FindingState::kCleared;
-  if (finding.syndrome != model::Syndrome::kDead || findings_.contains(finding.id)) return Keep(job, finding);
+  if (finding.syndrome != model::Syndrome::kDead || findings_.Find(finding.id) != nullptr) return Keep(job, finding);
   if (is_over) {
     job->deaths.erase(finding.id);
     job->unreported.insert(finding.id);
@@ -290,22 +295,34 @@ void JobWatch::TellSettledDeaths(SimTime now, Job* job) {
   }
 }
 
-void JobWatch::Keep(Job* job, const Finding& finding) {
-  const auto [entry, is_new] = findings_.insert_or_assign(finding.id, WatchedFinding{job->name, finding});
-  if (is_new) ++counters_.findings[static_cast<size_t>(finding.syndrome)];
-  are_judgements_stale_ = true;
-  if (finding.state == FindingState::kCleared) over_.push_back(finding.id);
-  for (; over_.size() > options_.num_over_max; over_.pop_front()) findings_.erase(over_.front());
-  job->events.emplace_back(FindingReported{finding});
+void JobWatch::Keep(Job* job, Finding finding) {
+  ends_.Consider(finding, job->ends);
+  ends_.Refine(&finding);
+  if (finding.state == FindingState::kCleared) ends_.Forget(finding.id);
+  if (findings_.Keep(job->name, finding)) ++counters_.findings[static_cast<size_t>(finding.syndrome)];
+  job->events.emplace_back(FindingReported{std::move(finding)});
+}
+
+void JobWatch::Take(SimTime now, const WatchInput& input) {
+  if (const auto* looked = std::get_if<ProcessesLooked>(&input)) return Take(now, looked->host, looked->look);
+  Take(std::get<SlowEndAnswer>(input));
+}
+
+void JobWatch::Take(const SlowEndAnswer& answer) {
+  const WatchedFinding* watched = findings_.Find(answer.finding);
+  if (!ends_.Take(answer) || watched == nullptr) return;
+  const auto job = jobs_.find(watched->finding.job);
+  if (job != jobs_.end()) Keep(job->second.get(), watched->finding);
 }
 
 // Of the run that ends.
 void JobWatch::KeepProofs(const Job& job) {
   for (size_t number = 0; number < job.numbers.size(); ++number) {
-    if (!findings_.contains(job.numbers[number])) continue;
-    if (auto proof = job.diagnosis->ProofOf(FindingId(number))) proofs_[job.numbers[number]] = *std::move(proof);
+    if (findings_.Find(job.numbers[number]) == nullptr) continue;
+    if (auto proof = job.diagnosis->ProofOf(FindingId(number))) {
+      findings_.KeepProof(job.numbers[number], *std::move(proof));
+    }
   }
-  while (proofs_.size() > options_.num_proofs_max) proofs_.erase(proofs_.begin());
 }
 
 std::optional<model::FindingProof> JobWatch::ProofOf(FindingId id) const {
@@ -315,20 +332,19 @@ std::optional<model::FindingProof> JobWatch::ProofOf(FindingId id) const {
     auto proof = job->diagnosis->ProofOf(FindingId(static_cast<size_t>(number - job->numbers.begin())));
     if (proof.has_value()) return proof;
   }
-  const auto kept = proofs_.find(id);
-  return kept == proofs_.end() ? std::nullopt : std::optional(kept->second);
+  return findings_.FindProof(id);
 }
 
 void JobWatch::EndFindings(SimTime now, Job* job) {
   KeepProofs(*job);
   job->deaths.clear();
   for (const FindingId id : job->numbers) {
-    const auto found = findings_.find(id);
-    if (found == findings_.end() || found->second.finding.state == FindingState::kCleared) continue;
-    Finding finding = found->second.finding;
+    const WatchedFinding* watched = findings_.Find(id);
+    if (watched == nullptr || watched->finding.state == FindingState::kCleared) continue;
+    Finding finding = watched->finding;
     finding.state = FindingState::kCleared;
     finding.cleared = now;
-    Keep(job, finding);
+    Keep(job, std::move(finding));
   }
 }
 
@@ -345,8 +361,7 @@ void JobWatch::Excuse(JobId job, SimTime until) {
 std::string JobWatch::JobName(JobId job) const {
   const auto running = jobs_.find(job);
   if (running != jobs_.end()) return running->second->name;
-  const auto found = std::ranges::find(findings_, job, [](const auto& entry) { return entry.second.finding.job; });
-  return found == findings_.end() ? "" : found->second.job;
+  return findings_.JobName(job);
 }
 
 std::optional<JobId> JobWatch::FindJob(const std::string& name) const {
@@ -366,38 +381,6 @@ std::vector<WatchedJob> JobWatch::Jobs() const {
                      .notes = job->assembler->notes()});
   }
   return views;
-}
-
-std::vector<WatchedFinding> JobWatch::Findings() const {
-  std::vector<WatchedFinding> views;
-  for (const auto& [id, finding] : findings_) views.push_back(finding);
-  return views;
-}
-
-std::vector<std::pair<HostId, HostJudged>> JobWatch::TakeJudged() {
-  if (!std::exchange(are_judgements_stale_, false)) return {};
-  std::map<HostId, HostJudged> now;
-  for (const auto& [id, watched] : findings_) {
-    const Finding& finding = watched.finding;
-    if (finding.state != FindingState::kConfirmed) continue;
-    std::set<HostId> hosts;
-    for (const model::Culprit& culprit : finding.culprits) hosts.insert(culprit.host);
-    for (const HostId host : hosts) {
-      if (!host.valid()) continue;
-      now[host].findings.push_back({watched.job, finding.syndrome, finding.summary, finding.action});
-    }
-  }
-  std::vector<std::pair<HostId, HostJudged>> changed;
-  for (const auto& [host, before] : judged_) {
-    if (!now.contains(host)) changed.emplace_back(host, HostJudged());
-  }
-  for (const auto& [host, judged] : now) {
-    const auto before = judged_.find(host);
-    if (before == judged_.end() || before->second != judged) changed.emplace_back(host, judged);
-  }
-  judged_ = std::move(now);
-  std::ranges::sort(changed, {}, [](const auto& one) { return one.first; });
-  return changed;
 }
 
 }  // namespace fairlead::controller

@@ -31,7 +31,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -42,9 +41,12 @@
 
 #include "base/ids.h"
 #include "base/sim_time.h"
+#include "controller/end_questions.h"
+#include "controller/finding_book.h"
 #include "controller/host_messages.h"
 #include "controller/job_processes.h"
 #include "controller/steering_events.h"
+#include "controller/traffic_messages.h"
 #include "diagnosis/job_diagnosis.h"
 #include "model/finding.h"
 #include "model/job_identity.h"
@@ -100,12 +102,6 @@ struct WatchedJob {
   std::vector<std::string> notes;  // what is left out of the layout, and why
 };
 
-// A finding of a job that runs, or ran.
-struct WatchedFinding {
-  std::string job;
-  model::Finding finding;
-};
-
 class JobWatch {
  public:
   // `fabric` must outlive this.
@@ -122,6 +118,10 @@ class JobWatch {
 
   // Args: now does not run backwards, here and below; host of the fabric.
   void Take(SimTime now, HostId host, const ProcessesSeen& look);
+  // What tests of its hosts say of a finding.
+  void Take(const SlowEndAnswer& answer);
+  // Either of them.
+  void Take(SimTime now, const WatchInput& input);
   // What has become of it all. There should be a call each second at least. Returns JobRunning at each new layout,
   // FindingReported at each opened and changed finding, JobGone; by job, in that order.
   std::vector<SteeringEvent> Tick(SimTime now);
@@ -136,12 +136,14 @@ class JobWatch {
   std::vector<WatchedJob> Jobs() const;                         // by id
 
   // All that hold and the latest ones that are over, by number.
-  std::vector<WatchedFinding> Findings() const;
+  std::vector<WatchedFinding> Findings() const { return findings_.All(); }
+  // What only tests of hosts can tell, since the last call.
+  std::vector<SlowEndQuestion> TakeQuestions() { return ends_.TakeQuestions(); }
   // What the finding was made from, with the job's iterations until now, or until its run was over. Nothing: it is not
   // known, or not any more.
   std::optional<model::FindingProof> ProofOf(model::FindingId id) const;
   // Of hosts about which other findings hold than at the call before, what holds now; by host.
-  std::vector<std::pair<HostId, HostJudged>> TakeJudged();
+  std::vector<std::pair<HostId, HostJudged>> TakeJudged() { return findings_.TakeJudged(); }
 
   const JobWatchCounters& counters() const { return counters_; }
 
@@ -162,7 +164,7 @@ class JobWatch {
   // Args: a finding with the diagnosis' own numbers.
   void Tell(SimTime now, Job* job, model::Finding finding);
   void TellSettledDeaths(SimTime now, Job* job);
-  void Keep(Job* job, const model::Finding& finding);
+  void Keep(Job* job, model::Finding finding);
   void KeepProofs(const Job& job);
   void EndFindings(SimTime now, Job* job);
 
@@ -182,12 +184,8 @@ class JobWatch {
   };
   std::map<std::pair<std::string, ProcessKey>, Former> former_;  // processes of runs that are over, with their jobs
   SimTime next_former_look_;
-  std::map<model::FindingId, WatchedFinding> findings_;
-  std::deque<model::FindingId> over_;                       // of findings_, in order of their end
-  std::map<model::FindingId, model::FindingProof> proofs_;  // of runs that are over
-  uint32_t num_findings_ = 0;                               // ever
-  std::map<HostId, HostJudged> judged_;                     // as taken
-  bool are_judgements_stale_ = false;
+  FindingBook findings_;
+  EndQuestions ends_;  // of findings that hold
   JobWatchCounters counters_;
 };
 

@@ -62,13 +62,8 @@ std::string_view Name(Verdict verdict) {
 }
 
 NodeChecks::NodeChecks(const topology::Fabric& fabric, const topology::AddressBook& addresses, const JobTable& jobs,
-                       uint64_t seed, AgentStreams* streams, TrafficOutputs* outputs)
-    : fabric_(fabric),
-      addresses_(addresses),
-      jobs_(jobs),
-      streams_(streams),
-      outputs_(outputs),
-      tests_(seed, streams) {}
+                       const AgentStreams& streams, HostTestRuns* tests, TrafficOutputs* outputs)
+    : fabric_(fabric), addresses_(addresses), jobs_(jobs), streams_(streams), tests_(tests), outputs_(outputs) {}
 
 std::vector<IpAddress> NodeChecks::NicsOf(HostId host) const {
   std::set<NicId> used;  // by GPUs
@@ -83,15 +78,9 @@ std::vector<IpAddress> NodeChecks::NicsOf(HostId host) const {
   return nics;
 }
 
-bool NodeChecks::IsBeingChecked(HostId host) const {
-  return std::ranges::any_of(checks_, [&](const auto& one) {
-    return std::ranges::any_of(one.second.hosts, [&](const TestedHost& tested) { return tested.host == host; });
-  });
-}
-
 bool NodeChecks::IsReady(HostId host) const {
-  return streams_->IsConnected(host) && streams_->agent(host).can_test && jobs_.jobs_at(host).empty() &&
-         !IsBeingChecked(host) && !NicsOf(host).empty();
+  return streams_.IsConnected(host) && streams_.agent(host).can_test && jobs_.jobs_at(host).empty() &&
+         !tests_->IsReserved(host) && !NicsOf(host).empty();
 }
 
 std::string NodeChecks::FindFault(const NodeCheckRequest& request) const {
@@ -112,11 +101,11 @@ std::string NodeChecks::FindFault(const NodeCheckRequest& request) const {
     const std::string name = fabric_.HostName(host);
     if (!named.insert(host).second) return fmt::format("host {} is named twice", name);
     if (NicsOf(host).empty()) return fmt::format("host {}: the address book has no address of its NICs", name);
-    if (!streams_->IsConnected(host)) return fmt::format("host {}: its agent is away", name);
-    if (!streams_->agent(host).can_test) {
-      return fmt::format("host {}: its agent, version {}, is too old to test it", name, streams_->agent(host).version);
+    if (!streams_.IsConnected(host)) return fmt::format("host {}: its agent is away", name);
+    if (!streams_.agent(host).can_test) {
+      return fmt::format("host {}: its agent, version {}, is too old to test it", name, streams_.agent(host).version);
     }
-    if (IsBeingChecked(host)) return fmt::format("host {} is being checked", name);
+    if (tests_->IsReserved(host)) return fmt::format("host {} is being tested", name);
     if (!request.while_training && !jobs_.jobs_at(host).empty()) {
       const std::string& job = jobs_.at(*jobs_.jobs_at(host).begin()).name;
       return fmt::format("host {}: job {} has connections there; --while-training checks for loss only", name, job);
@@ -186,7 +175,7 @@ void NodeChecks::Begin(SimTime now, SimTime clock, const NodeCheckRequest& reque
   check.burned_in.resize(hosts.size());
   if (request.burn_in_length > SimDuration()) {
     for (size_t h = 0; h < hosts.size(); ++h) {
-      check.burn_ins[tests_.BeginBurnIn(now, hosts[h], request.burn_in_length)] = h;
+      check.burn_ins[tests_->BeginBurnIn(now, hosts[h], request.burn_in_length)] = h;
     }
   }
   outputs_->Note(
@@ -195,8 +184,8 @@ void NodeChecks::Begin(SimTime now, SimTime clock, const NodeCheckRequest& reque
   Check& begun = checks_.emplace(request.number, std::move(check)).first->second;
   while (views_.size() >= kKeptMax && views_.front().ended.has_value()) views_.pop_front();
   views_.push_back(std::move(view));
+  tests_->Reserve(hosts);
   if (begun.burn_ins.empty()) BeginTransfers(now, &begun);
-  Tick(now, clock);
 }
 
 void NodeChecks::BeginTransfers(SimTime now, Check* check) {
@@ -215,8 +204,12 @@ void NodeChecks::BeginTransfers(SimTime now, Check* check) {
   terms.length = check->request.transfer_length;
   terms.despite_jobs = check->request.while_training;
   if (check->request.while_training) terms.rate_max = kShareWhileTraining * line_rate;
-  check->run.emplace(std::move(rounds), check->hosts, terms, &tests_);
+  check->run.emplace(std::move(rounds), check->hosts, terms, tests_);
   check->run->Begin(now);
+}
+
+void NodeChecks::Take(SimTime now, const HostTestRuns::Ended& ended) {
+  for (auto& [number, check] : checks_) Take(now, &check, ended);
 }
 
 void NodeChecks::Take(SimTime now, Check* check, const HostTestRuns::Ended& ended) {
@@ -230,14 +223,7 @@ void NodeChecks::Take(SimTime now, Check* check, const HostTestRuns::Ended& ende
   if (check->burn_ins.empty()) BeginTransfers(now, check);
 }
 
-void NodeChecks::Tick(SimTime now, SimTime clock) {
-  tests_.Tick(now);
-  // What ends may begin what ends at once.
-  for (auto ended = tests_.TakeEnded(); !ended.empty(); ended = tests_.TakeEnded()) {
-    for (const HostTestRuns::Ended& one : ended) {
-      for (auto& [number, check] : checks_) Take(now, &check, one);
-    }
-  }
+void NodeChecks::Conclude(SimTime clock) {
   for (auto one = checks_.begin(); one != checks_.end();) {
     const Check& check = one->second;
     NodeCheckView* view = FindView(one->first);
@@ -250,7 +236,8 @@ void NodeChecks::Tick(SimTime now, SimTime clock) {
     }
     Judge(check, view);
     view->ended = clock;
-    Conclude(*view);
+    Note(*view);
+    for (const TestedHost& host : check.hosts) tests_->Release({&host.host, 1});
     one = checks_.erase(one);
   }
 }
@@ -335,7 +322,7 @@ void NodeChecks::Judge(const Check& check, NodeCheckView* view) const {
   }
 }
 
-void NodeChecks::Conclude(const NodeCheckView& view) const {
+void NodeChecks::Note(const NodeCheckView& view) const {
   size_t num_failed = 0;
   size_t num_undecided = 0;
   for (const CheckedHostView& host : view.hosts) {

@@ -69,19 +69,18 @@ class NodeChecks {
   static constexpr size_t kKeptMax = 16;
   static constexpr size_t kRunningMax = 16;
 
-  // The references must outlive this. Args: seed: of secrets.
+  // The references must outlive this.
   NodeChecks(const topology::Fabric& fabric, const topology::AddressBook& addresses, const JobTable& jobs,
-             uint64_t seed, AgentStreams* streams, TrafficOutputs* outputs);
+             const AgentStreams& streams, HostTestRuns* tests, TrafficOutputs* outputs);
 
   // Empty: it can begin now.
   std::string FindFault(const NodeCheckRequest& request) const;
   // One with a fault is noted, and ends at once.
   void Begin(SimTime now, SimTime clock, const NodeCheckRequest& request);
-  void Hear(HostId host, const HostTestReady& message) { tests_.Hear(host, message); }
-  void Hear(HostId host, const HostTestDone& message) { tests_.Hear(host, message); }
-  void Lose(HostId host) { tests_.Lose(host); }
-  // Goes on with what has ended. Args: now: steady; clock: for people.
-  void Tick(SimTime now, SimTime clock);
+  // A test has ended.
+  void Take(SimTime now, const HostTestRuns::Ended& ended);
+  // Judges checks that are over. Args: clock: for people.
+  void Conclude(SimTime clock);
 
   // Oldest first.
   const std::deque<NodeCheckView>& views() const { return views_; }
@@ -100,7 +99,6 @@ class NodeChecks {
   std::vector<IpAddress> NicsOf(HostId host) const;
   // Free, and its agent can test.
   bool IsReady(HostId host) const;
-  bool IsBeingChecked(HostId host) const;
   std::vector<HostId> FindPartners(const std::vector<HostId>& hosts) const;
   double LineRateOf(HostId host) const;  // of its slowest NIC, bytes/s
   NodeCheckView* FindView(uint64_t number);
@@ -110,14 +108,14 @@ class NodeChecks {
   void JudgeTransfers(const Check& check, NodeCheckView* view) const;
   void JudgeBurnIn(const Check& check, NodeCheckView* view) const;
   // Says what came of it.
-  void Conclude(const NodeCheckView& view) const;
+  void Note(const NodeCheckView& view) const;
 
   const topology::Fabric& fabric_;
   const topology::AddressBook& addresses_;
   const JobTable& jobs_;
-  AgentStreams* streams_;
+  const AgentStreams& streams_;
+  HostTestRuns* tests_;
   TrafficOutputs* outputs_;
-  HostTestRuns tests_;
   std::map<uint64_t, Check> checks_;  // under way
   std::deque<NodeCheckView> views_;
 };

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "controller/host_testing.h"
 #include "controller/traffic_components_example.h"
 
 namespace fairlead::controller {
@@ -47,7 +48,7 @@ class NodeChecksTest : public testing::Test {
   }
   // Until the check is over; the agents answer.
   const NodeCheckView& Run(const NodeCheckRequest& request) {
-    checks_.Begin(now_, now_, request);
+    testing_.Begin(now_, now_, request);
     for (int i = 0; i < 400 && !checks_.views().back().ended; ++i) {
       std::vector<TrafficOutput> outputs = Note();
       for (const TrafficOutput& output : outputs) {
@@ -58,7 +59,7 @@ class NodeChecksTest : public testing::Test {
         }
       }
       now_ = now_ + SimDuration(1'000'000'000);
-      checks_.Tick(now_, now_);
+      testing_.Tick(now_, now_);
     }
     EXPECT_TRUE(checks_.views().back().ended.has_value());
     Note();
@@ -85,14 +86,15 @@ class NodeChecksTest : public testing::Test {
       done.error = done.is_refused ? "no program" : mine.burn_in_error;
       done.score = mine.score.value_or(0);
     } else if (wanted.kind == HostTestKind::kReceive) {
-      checks_.Hear(host, HostTestReady{.test = wanted.test, .port = 4000});
+      testing_.Hear(host, HostTestReady{.test = wanted.test, .port = 4000});
       done.rate = std::min(mine.receives, hosts_[HostOf(wanted.peer)].sends);
     }
-    checks_.Hear(host, done);
+    testing_.Hear(host, done);
   }
 
   ComponentExample example_;
-  NodeChecks checks_{example_.fabric, example_.addresses, example_.jobs, 1, &example_.streams, &example_.outputs};
+  HostTesting testing_{example_.fabric, example_.addresses, example_.jobs, 1, &example_.streams, &example_.outputs};
+  const NodeChecks& checks_ = testing_.checks();
   std::map<uint32_t, Host> hosts_;
   std::vector<std::string> notes_;
   std::vector<double> rates_max_;
@@ -187,12 +189,12 @@ TEST_F(NodeChecksTest, WhatCannotBeginSaysWhy) {
   request.num_streams = 1;
   request.transfer_length = SimDuration(61'000'000'000);
   EXPECT_THAT(fault(request), HasSubstr("60 s"));
-  checks_.Begin(now_, now_, Request({3, 4, 5}));
-  EXPECT_THAT(fault(Request({4})), HasSubstr("host h4 is being checked"));
+  testing_.Begin(now_, now_, Request({3, 4, 5}));
+  EXPECT_THAT(fault(Request({4})), HasSubstr("host h4 is being tested"));
   example_.streams.End(StreamId(0));
   EXPECT_THAT(fault(Request({0})), HasSubstr("host h0: its agent is away"));
   // What can't begin all the same is noted, and leaves nothing behind.
-  checks_.Begin(now_, now_, Request({0}));
+  testing_.Begin(now_, now_, Request({0}));
   Note();
   EXPECT_THAT(notes_.back(), HasSubstr("not begun: host h0: its agent is away"));
   EXPECT_EQ(checks_.views().size(), 1U);
@@ -213,13 +215,13 @@ TEST_F(NodeChecksTest, BesideTrainingOnlyAHundredthIsSent) {
 }
 
 TEST_F(NodeChecksTest, AnAgentThatLeavesEndsNoCheck) {
-  checks_.Begin(now_, now_, Request({0, 1, 2, 3, 4, 5}));
+  testing_.Begin(now_, now_, Request({0, 1, 2, 3, 4, 5}));
   example_.streams.End(StreamId(2));
-  checks_.Lose(HostId(2));
+  testing_.Lose(HostId(2));
   // The check goes on with the others, whose agents are silent here: each step ends by time.
   for (int i = 0; i < 200 && !checks_.views().back().ended; ++i) {
     now_ = now_ + SimDuration(1'000'000'000);
-    checks_.Tick(now_, now_);
+    testing_.Tick(now_, now_);
   }
   const NodeCheckView& view = checks_.views().back();
   ASSERT_TRUE(view.ended.has_value());

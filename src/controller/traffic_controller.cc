@@ -32,7 +32,7 @@ TrafficController::TrafficController(const topology::Fabric& fabric, const topol
                &outputs_),
       announcements_(fabric.num_hosts(), &streams_),
       jobs_(fabric.num_hosts(), options.num_levels, options.sets_levels, &outputs_),
-      checks_(fabric, addresses, jobs_, options.random_seed, &streams_, &outputs_),
+      testing_(fabric, addresses, jobs_, options.random_seed, &streams_, &outputs_),
       batch_(fabric.num_hosts()),
       requests_(words_, &jobs_, &streams_, &batch_, &outputs_),
       moves_({.fabric = fabric, .addresses = addresses, .paths = paths, .time = time_, .jobs = jobs_},
@@ -69,7 +69,7 @@ std::vector<TrafficOutput> TrafficController::Handle(SimTime clock, std::span<co
   FinishRounds();
   Flush();
   moves_.Tick();
-  checks_.Tick(time_.now(), time_.clock());
+  testing_.Tick(time_.now(), time_.clock());
   EndRestoring();
   PlanLevels();
   return outputs_.Take();
@@ -99,7 +99,7 @@ void TrafficController::Take(const StreamEnded& input) {
   const std::optional<HostId> host = streams_.End(input.stream);
   if (!host) return;
   moves_.LoseOrders(*host);
-  checks_.Lose(*host);
+  testing_.Lose(*host);
   outputs_.NoteHost(Noted::Severity::kWarning, *host, "its agent is away; what it holds is kept for the lease's term");
 }
 
@@ -109,7 +109,7 @@ void TrafficController::Welcome(StreamId stream, const HostHello& hello) {
   const HostId host = fabric_.FindHost(hello.host);
   if (streams_.IsConnected(host)) {
     moves_.LoseOrders(host);
-    checks_.Lose(host);
+    testing_.Lose(host);
   }
   streams_.Bind(stream, host, hello, time_.clock());
   announcements_.AskFor(host);
@@ -121,7 +121,7 @@ void TrafficController::Welcome(StreamId stream, const HostHello& hello) {
 
 void TrafficController::Hear(HostId host, const HostHello&) {
   moves_.LoseOrders(host);
-  checks_.Lose(host);
+  testing_.Lose(host);
   streams_.RefuseSecondHello(host);
 }
 

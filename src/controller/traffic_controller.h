@@ -15,7 +15,7 @@
 //     announcements    which hosts are asked what they hold path_requests   questions for paths, and their answers
 //     job_table        names, numbers, levels, connections  port_moves      open queue pairs that change their port
 //     level_planner    measurements, and who goes first     probe_rounds    orders to probe, and what came of them
-//     link_reports     what operators say of links          node_checks     hosts that are tested, and their tests
+//     link_reports     what operators say of links          host_testing    what agents test of hosts
 //     traffic_outputs  all that is decided, in order
 //
 // Problem     agents speak of addresses and names, come and go, and may be wrong or hostile; the path service and the
@@ -49,10 +49,10 @@
 #include "controller/agent_streams.h"
 #include "controller/agent_words.h"
 #include "controller/announcements.h"
+#include "controller/host_testing.h"
 #include "controller/job_table.h"
 #include "controller/level_planner.h"
 #include "controller/link_reports.h"
-#include "controller/node_checks.h"
 #include "controller/path_batch.h"
 #include "controller/path_requests.h"
 #include "controller/port_moves.h"
@@ -92,16 +92,17 @@ class TrafficController {
   std::vector<QueuePairOnFabric> QueuePairs() const { return ViewQueuePairs(paths_, jobs_, moves_); }
   std::vector<LinkOnFabric> Links() const { return ViewLinks(fabric_, paths_); }
   // Of hosts, oldest first.
-  const std::deque<NodeCheckView>& Checks() const { return checks_.views(); }
+  const std::deque<NodeCheckView>& Checks() const { return testing_.checks().views(); }
   // Why a check can't begin now; empty: it can.
-  std::string FindFault(const NodeCheckRequest& request) const { return checks_.FindFault(request); }
+  std::string FindFault(const NodeCheckRequest& request) const { return testing_.checks().FindFault(request); }
 
  private:
   void Take(const StreamMessage& input);
   void Take(const StreamEnded& input);
   void Take(const LinkHealthReported& input) { reports_.Take(input); }
   void Take(const JudgementChanged& input) { streams_.Judge(input.host, input.judged); }
-  void Take(const NodeCheckRequested& input) { checks_.Begin(time_.now(), time_.clock(), input.request); }
+  void Take(const NodeCheckRequested& input) { testing_.Begin(time_.now(), time_.clock(), input.request); }
+  void Take(const SlowEndQuestion& input) { testing_.Ask(time_.now(), input); }
   void Welcome(StreamId stream, const HostHello& hello);
 
   // Of the agent of a host.
@@ -117,8 +118,8 @@ class TrafficController {
   void Hear(HostId host, const MoveRefused& message) { moves_.Hear(host, message); }
   void Hear(HostId host, const JobMeasured& message);
   void Hear(HostId host, const ProcessesSeen& message) { outputs_.Add(ProcessesLooked{host, message}); }
-  void Hear(HostId host, const HostTestReady& message) { checks_.Hear(host, message); }
-  void Hear(HostId host, const HostTestDone& message) { checks_.Hear(host, message); }
+  void Hear(HostId host, const HostTestReady& message) { testing_.Hear(host, message); }
+  void Hear(HostId host, const HostTestDone& message) { testing_.Hear(host, message); }
   void ReleaseOthers(JobId job, HostId host, std::span<const traffic::HeldConnection> announced);
   void TakeHeld(JobId job, HostId host, const traffic::HeldConnection& held, const std::vector<uint16_t>& socket_ports);
   // Of a host's share: what was not named, and what the path service does not have.
@@ -155,7 +156,7 @@ class TrafficController {
   AgentStreams streams_;
   Announcements announcements_;
   JobTable jobs_;
-  NodeChecks checks_;
+  HostTesting testing_;
   PathBatch batch_;
   PathRequests requests_;
   PortMoves moves_;

@@ -9,6 +9,7 @@
 #include "base/ids.h"
 #include "controller/host_messages.h"
 #include "controller/node_check_request.h"
+#include "controller/slow_end_question.h"
 
 namespace fairlead::controller {
 
@@ -39,7 +40,8 @@ struct JudgementChanged {
 struct NodeCheckRequested {
   NodeCheckRequest request;
 };
-using TrafficInput = std::variant<StreamMessage, StreamEnded, LinkHealthReported, JudgementChanged, NodeCheckRequested>;
+using TrafficInput =
+    std::variant<StreamMessage, StreamEnded, LinkHealthReported, JudgementChanged, NodeCheckRequested, SlowEndQuestion>;
 
 // ---- Outputs ----
 struct SendToStream {
@@ -67,6 +69,8 @@ struct ProcessesLooked {
   HostId host;
   ProcessesSeen look;
 };
-using TrafficOutput = std::variant<SendToStream, EndStream, RecordChanged, Noted, ProcessesLooked>;
+using TrafficOutput = std::variant<SendToStream, EndStream, RecordChanged, Noted, ProcessesLooked, SlowEndAnswer>;
+// Of these, what the watch over jobs takes.
+using WatchInput = std::variant<ProcessesLooked, SlowEndAnswer>;
 
 }  // namespace fairlead::controller

@@ -32,7 +32,8 @@ std::string_view Name(SubCause cause) {
 }
 
 std::string_view Name(Sign sign) {
-  static constexpr std::array<std::string_view, 5> kNames = {"peers", "own_ranks", "kernel", "device", "silence"};
+  static constexpr std::array<std::string_view, 6> kNames = {"peers",  "own_ranks", "kernel",
+                                                             "device", "silence",   "test"};
   return NameIn(kNames, sign);
 }
 

@@ -101,9 +101,10 @@ enum class Sign : uint8_t {
   kKernel = 2,    // the kernel of its host: its process has ended, or is stopped
   kDevice = 3,    // a GPU, a NIC or a port reports an error
   kSilence = 4,   // nothing comes from its host any more
+  kTest = 5,      // agents have measured it with other hosts (node_check)
 };
 
-// "peers", "own_ranks", "kernel", "device", "silence".
+// "peers", "own_ranks", "kernel", "device", "silence", "test".
 std::string_view Name(Sign sign);
 
 enum class FindingState : uint8_t { kSuspect, kConfirmed, kCleared };

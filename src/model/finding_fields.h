@@ -14,7 +14,7 @@ inline constexpr uint64_t kNumEnumerators<model::CulpritKind> = static_cast<uint
 template <>
 inline constexpr uint64_t kNumEnumerators<model::SubCause> = static_cast<uint64_t>(model::SubCause::kProcess) + 1;
 template <>
-inline constexpr uint64_t kNumEnumerators<model::Sign> = static_cast<uint64_t>(model::Sign::kSilence) + 1;
+inline constexpr uint64_t kNumEnumerators<model::Sign> = static_cast<uint64_t>(model::Sign::kTest) + 1;
 template <>
 inline constexpr uint64_t kNumEnumerators<model::FindingState> = static_cast<uint64_t>(model::FindingState::kCleared) +
                                                                  1;

@@ -15,7 +15,7 @@ namespace fairlead::wire {
 
 struct LiveJob {
   std::string name;
-  std::optional<std::string> owner;
+  std::optional<uint32_t> owner;  // user id, where the kernel has verified it
   uint32_t level = 0;
   std::string reason;  // of the level
   uint32_t hosts = 0;

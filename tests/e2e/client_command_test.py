@@ -28,7 +28,7 @@ JOBS = {"jobs": [
     {"name": "small", "owner": None, "level": 3, "reason": "rank 2 of 2", "hosts": 1, "connections": 1,
      "unmanaged_queue_pairs": 0, "gpus": 8, "iteration_s": 0.5, "fastest_iteration_s": 0.5, "lost_gpus": 0.0,
      "intensity_flop_per_s": None, "fullest_link": "leaf0->spine0", "shares_with": ["big"], "a_later_key": 1},
-    {"name": "big", "owner": "ann", "level": 7, "reason": "rank 1 of 2", "hosts": 2, "connections": 2,
+    {"name": "big", "owner": 1001, "level": 7, "reason": "rank 1 of 2", "hosts": 2, "connections": 2,
      "unmanaged_queue_pairs": 0, "gpus": 64, "iteration_s": 1.25, "fastest_iteration_s": 1.0, "lost_gpus": 12.8,
      "intensity_flop_per_s": 1e15, "fullest_link": "leaf0->spine0", "shares_with": ["small"]}]}
 ANSWERS = {

@@ -59,6 +59,7 @@ class LabServicesTest(unittest.TestCase):
         self.addCleanup(run.kill)
         self.wait_until(lambda: self.are_spread(4), "four connections on four uplinks")
         self.assertEqual({job["name"] for job in self.get("jobs")}, {"a", "b"})
+        self.client_reads_all_of_it()
         moved = self.get("connections")[0]
         cable = moved["links"][1].replace("->", "-")
         spine = cable.split("-")[1]
@@ -76,6 +77,18 @@ class LabServicesTest(unittest.TestCase):
         run.communicate(timeout=PATIENCE_S)
         self.assertEqual(run.returncode, 130)
         self.wait_until(lambda: not self.get("connections"), "what the jobs held is given back")
+
+    def client_reads_all_of_it(self):
+        """The commands that show a running cluster, of the real thing: its jobs have owners, paths and measurements."""
+        shown = {}
+        for words in ["get jobs", "get links", "get hosts", "get findings", "get connections", "get events",
+                      "describe job a", "describe host h0"]:
+            ran = subprocess.run([self.lab.program, *words.split(), "--server", self.lab.page], capture_output=True,
+                                 text=True, timeout=PATIENCE_S)
+            self.assertEqual(ran.returncode, 0, f"{words}: {ran.stderr}")
+            shown[words] = ran.stdout
+        self.assertRegex(shown["get jobs"], r"\nb .*leaf")
+        self.assertIn(f"user {os.getuid()}", shown["describe job a"])
 
     def forget_what_an_agent_knows(self, nic):
         """That of the host with this NIC: killed, and started again without its state."""

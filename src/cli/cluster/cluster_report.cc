@@ -255,7 +255,7 @@ std::string ClusterSummary(const ClusterState& state) {
 Document DescribeJob(const wire::LiveJob& job, const ClusterState& state, const wire::ConnectionList& connections) {
   FactLines facts;
   facts.Add("job", job.name);
-  facts.Add("owner", job.owner.value_or(Unknown()));
+  facts.Add("owner", job.owner ? fmt::format("user {}", *job.owner) : Unknown());
   facts.Add("size", fmt::format("{}, {}", FormatCount(job.hosts, "host"), FormatCount(job.gpus, "GPU")));
   facts.Add("connections", fmt::format("{}, {} queue pairs without a path of ours", FormatCount(job.connections),
                                        FormatCount(job.unmanaged_queue_pairs)));

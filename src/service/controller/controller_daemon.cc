@@ -135,7 +135,7 @@ class ControllerDaemon::Parts {
   Status BuildEngine();
   Status BuildActions();
   Status BuildDiagnosis();
-  void Watch(controller::ProcessesLooked&& look);
+  void Watch(controller::WatchInput&& input);
   Status BuildGateway();
   GatewaySource MakeSource();
   void Note(SimTime time, const controller::Noted& note);
@@ -205,7 +205,7 @@ Status ControllerDaemon::Parts::Begin() {
       ControllerLoopOptions{},
       [this](SimTime clock, std::span<const controller::TrafficInput> inputs) { return core_->Handle(clock, inputs); },
       [this](SimTime clock, const controller::Noted& note) { Note(clock, note); }, *store_, *server_,
-      [this](controller::ProcessesLooked&& look) { Watch(std::move(look)); });
+      [this](controller::WatchInput&& input) { Watch(std::move(input)); });
   FL_RETURN_IF_ERROR(BuildDiagnosis());
   return options_.http.empty() ? OkStatus() : BuildGateway();
 }
@@ -280,6 +280,7 @@ Status ControllerDaemon::Parts::BuildDiagnosis() {
   outputs.judge = [this](HostId host, const controller::HostJudged& judged) {
     loop_->Put(controller::JudgementChanged{host, judged});
   };
+  outputs.ask = [this](const controller::SlowEndQuestion& question) { loop_->Put(question); };
   outputs.listener = [this](SimTime clock, const controller::Noted& note) { Note(clock, note); };
   outputs.steer = [this](SimTime clock, std::span<const controller::SteeringEvent> events) {
     actions_->Handle(clock, events);
@@ -305,9 +306,9 @@ Status ControllerDaemon::Parts::BuildDiagnosis() {
   return OkStatus();
 }
 
-void ControllerDaemon::Parts::Watch(controller::ProcessesLooked&& look) {
+void ControllerDaemon::Parts::Watch(controller::WatchInput&& input) {
   const std::lock_guard lock(diagnosis_mutex_);
-  if (diagnosis_ != nullptr) diagnosis_->Put(std::move(look));
+  if (diagnosis_ != nullptr) diagnosis_->Put(std::move(input));
 }
 
 ControllerDaemon::Parts::~Parts() {

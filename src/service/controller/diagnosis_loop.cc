@@ -46,13 +46,13 @@ DiagnosisLoop::~DiagnosisLoop() {
   thread_.join();
 }
 
-void DiagnosisLoop::Put(controller::ProcessesLooked look) {
+void DiagnosisLoop::Put(controller::WatchInput input) {
   const std::lock_guard lock(mutex_);
   if (inbox_.size() >= options_.num_waiting_max) {
     ++counters_.looks_dropped;
     return;
   }
-  inbox_.push_back({options_.clock ? options_.clock() : SteadyUnixTime(), std::move(look)});
+  inbox_.push_back({options_.clock ? options_.clock() : SteadyUnixTime(), std::move(input)});
 }
 
 void DiagnosisLoop::Excuse(JobId job, SimTime until) {
@@ -86,11 +86,13 @@ void DiagnosisLoop::Tick() {
   }
   std::vector<SteeringEvent> events;
   std::vector<std::pair<HostId, controller::HostJudged>> judged;
+  std::vector<controller::SlowEndQuestion> questions;
   {
     const std::lock_guard lock(watch_mutex_);
-    for (const Arrived& one : arrived) watch_.Take(one.at, one.look.host, one.look.look);
+    for (const Arrived& one : arrived) watch_.Take(one.at, one.input);
     events = watch_.Tick(now);
     judged = watch_.TakeJudged();
+    questions = watch_.TakeQuestions();
   }
   {
     const std::lock_guard lock(mutex_);
@@ -99,6 +101,9 @@ void DiagnosisLoop::Tick() {
   for (const SteeringEvent& event : events) Note(now, event);
   if (outputs_.judge) {
     for (const auto& [host, about] : judged) outputs_.judge(host, about);
+  }
+  if (outputs_.ask) {
+    for (const controller::SlowEndQuestion& question : questions) outputs_.ask(question);
   }
   if (outputs_.steer) outputs_.steer(now, events);
 }

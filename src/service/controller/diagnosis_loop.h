@@ -52,9 +52,11 @@ class DiagnosisLoop {
   using Steer = std::function<void(SimTime, std::span<const controller::SteeringEvent>)>;
   using Judge = std::function<void(HostId, const controller::HostJudged&)>;
   using Listener = std::function<void(SimTime, const controller::Noted&)>;
+  using AskForTest = std::function<void(const controller::SlowEndQuestion&)>;
   struct Outputs {  // each may be empty
     Steer steer;
     Judge judge;
+    AskForTest ask;
     Listener listener;
   };
 
@@ -68,7 +70,7 @@ class DiagnosisLoop {
   DiagnosisLoop& operator=(const DiagnosisLoop&) = delete;
 
   // Never waits.
-  void Put(controller::ProcessesLooked look);
+  void Put(controller::WatchInput input);
 
   // What `ask` makes of the watch, between two ticks. Any thread, also from within outputs.
   template <class AskWatch>
@@ -84,7 +86,7 @@ class DiagnosisLoop {
  private:
   struct Arrived {
     SimTime at;
-    controller::ProcessesLooked look;
+    controller::WatchInput input;
   };
 
   void Run();

@@ -94,8 +94,9 @@ bool ControllerLoop::CarryOut() {
     if (const auto* send = std::get_if<controller::SendToStream>(&output)) server_.Queue(send->stream, send->message);
     if (const auto* end = std::get_if<controller::EndStream>(&output)) server_.End(end->stream);
     if (const auto* noted = std::get_if<controller::Noted>(&output)) listener_(clock_, *noted);
-    auto* looked = std::get_if<controller::ProcessesLooked>(&output);
-    if (looked != nullptr && watcher_) watcher_(std::move(*looked));
+    if (!watcher_) continue;
+    if (auto* looked = std::get_if<controller::ProcessesLooked>(&output)) watcher_(std::move(*looked));
+    if (auto* answer = std::get_if<controller::SlowEndAnswer>(&output)) watcher_(*answer);
   }
   server_.Flush();
   outputs_.clear();

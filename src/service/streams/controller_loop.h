@@ -46,7 +46,7 @@ class ControllerLoop {
   // Called on the loop's thread with all notes of the core, once they are saved.
   using Listener = std::function<void(SimTime, const controller::Noted&)>;
   // Called there with all looks at processes, in their order.
-  using Watcher = std::function<void(controller::ProcessesLooked&&)>;
+  using Watcher = std::function<void(controller::WatchInput&&)>;
 
   // Runs from here on. The references must outlive this, and nothing else uses the data of `handler`, except by Ask().
   ControllerLoop(const ControllerLoopOptions& options, Handler handler, Listener listener, store::Store& store,

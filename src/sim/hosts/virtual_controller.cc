@@ -65,6 +65,7 @@ void VirtualController::StartDiagnosis() {
               [this](HostId host, const controller::HostJudged& judged) {
                 Deliver(controller::JudgementChanged{host, judged});
               },
+          .ask = [this](const controller::SlowEndQuestion& question) { Deliver(question); },
           .note =
               [this](const controller::AuditEntry& entry) {
                 queue().Log([&] {
@@ -171,6 +172,8 @@ void VirtualController::Send() {
       surroundings_.end(ended->stream);
     } else if (const auto* looked = std::get_if<controller::ProcessesLooked>(&output)) {
       if (diagnosis_ != nullptr) diagnosis_->Take(*looked);
+    } else if (const auto* answer = std::get_if<controller::SlowEndAnswer>(&output)) {
+      if (diagnosis_ != nullptr) diagnosis_->Take(*answer);
     } else if (const auto* noted = std::get_if<controller::Noted>(&output)) {
       queue().Log([&] { return "controller: " + noted->subject + ": " + noted->text; });
     }

@@ -40,9 +40,10 @@ VirtualDiagnosis::VirtualDiagnosis(SimTime now, const VirtualDiagnosisOptions& o
 }
 
 void VirtualDiagnosis::Tick(SimTime now) {
-  for (const controller::ProcessesLooked& look : std::exchange(inbox_, {})) watch_.Take(now, look.host, look.look);
+  for (const controller::WatchInput& input : std::exchange(inbox_, {})) watch_.Take(now, input);
   for (controller::SteeringEvent& event : watch_.Tick(now)) steering_.Take(std::move(event));
   for (const auto& [host, judged] : watch_.TakeJudged()) surroundings_.judge(host, judged);
+  for (const controller::SlowEndQuestion& question : watch_.TakeQuestions()) surroundings_.ask(question);
   if (!batch_.is_made || CarryOut(now)) {
     MakeBatch(now);
     if (batch_.is_made) CarryOut(now);

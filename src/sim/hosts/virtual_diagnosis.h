@@ -44,6 +44,7 @@ class VirtualDiagnosis {
     // The records have the outcomes that were taken before.
     std::function<void()> outcomes_kept;
     std::function<void(HostId, const controller::HostJudged&)> judge;
+    std::function<void(const controller::SlowEndQuestion&)> ask;
     std::function<void(const controller::AuditEntry&)> note;
   };
 
@@ -51,7 +52,7 @@ class VirtualDiagnosis {
   VirtualDiagnosis(SimTime now, const VirtualDiagnosisOptions& options, const Records& records,
                    Surroundings surroundings);
 
-  void Take(controller::ProcessesLooked look) { inbox_.push_back(std::move(look)); }
+  void Take(controller::WatchInput input) { inbox_.push_back(std::move(input)); }
   // To be called a few times a second.
   void Tick(SimTime now);
 
@@ -73,7 +74,7 @@ class VirtualDiagnosis {
   Surroundings surroundings_;
   controller::JobWatch watch_;
   controller::KeptSteering steering_;
-  std::vector<controller::ProcessesLooked> inbox_;
+  std::vector<controller::WatchInput> inbox_;
   Records kept_;  // as the store has it
   Batch batch_;
 };

@@ -1,0 +1,67 @@
+"""A job of two hosts hangs because one of them has lost its cable: telemetry can't tell which, tests of its hosts can.
+
+Five hosts below one leaf; three of them are free, and stand by.
+
+usage: lab_slow_end_test.py PROGRAM SOURCE_DIR
+"""
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from lab import Lab
+from patience import PATIENCE_S, wait_until
+
+PROGRAM = ""
+SCENARIO = """title: two hosts that train, and three that are free
+fabric:
+  kind: clos2
+  leaves: 1
+  hosts_per_leaf: 5
+  spines: 1
+  uplink_gbps: 500
+  host: {gpus: 1, nics: 1, ports_per_nic: 1, port_gbps: 500, pcie_switches: 1, sockets: 1, pcie_gigabytes_per_s: 1000}
+qps_per_connection: 1
+policies: [ecmp]
+simulate_s: 10
+jobs:
+  - {name: ring, hosts: [h0, h1], gpus: 2, gpus_per_host: 1, compute_s: 0.1, size_mb: 4000, collective: ring-all-reduce}
+"""
+
+
+class SlowEndTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="fl-end-")
+        self.addCleanup(folder.cleanup)
+        self.scenario = pathlib.Path(folder.name) / "ring.yaml"
+        self.scenario.write_text(SCENARIO)
+        self.lab = Lab(PROGRAM, folder.name, self.scenario, scale="0.0005")
+        self.addCleanup(self.lab.down)
+
+    def findings(self):
+        return [finding for finding in self.lab.get("findings") if finding["cleared_at_s"] is None]
+
+    def test_the_host_without_its_cable_is_named(self):
+        run = self.lab.start("run", str(self.scenario), "--diagnose", "--seconds", "600", "--warm-up", "0",
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(run.kill)
+        wait_until(lambda: any((job["iteration_s"] or 0) > 0 for job in self.lab.get("jobs")),
+                   lambda: "the job trains: " + self.lab.log())
+        self.assertEqual(self.lab.run("fault", "h1/nic0-leaf0", "--health", "0").returncode, 0)
+        wait_until(lambda: any("at fault" in finding["text"] for finding in self.findings()),
+                   lambda: "the hosts are tested: " + self.lab.log())
+        found = [finding for finding in self.findings() if "at fault" in finding["text"]][0]
+        self.assertIn("tests say that the network of host h1 is at fault", found["text"])
+        self.assertEqual(found["hosts"], ["h1"], found)
+        self.assertEqual(found["action"], "isolate and restart", found)
+        self.assertIn("test", found["signs"])
+        self.assertTrue(any("what host h1 reaches with other hosts" in line for line in found["evidence"]), found)
+        run.send_signal(signal.SIGINT)
+        run.wait(PATIENCE_S)
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv[1]
+    unittest.main(argv=sys.argv[:1], verbosity=2)
