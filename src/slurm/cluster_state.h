@@ -49,7 +49,7 @@ struct Job {
   std::string reason;              // why it is pending
   std::string admin_comment;       // only operators can write it
 
-  // What readings of one job add (empty in readings of all: slurm/state_reader.h says why).
+  // What readings of one job add (empty in readings of all: slurm/cluster_reader.h says why).
   std::string comment;         // its user's
   std::vector<HostGpus> gpus;  // as `hosts`
   // Of one that is pending: hosts that it has to get, and those that it must not.

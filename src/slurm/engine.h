@@ -4,31 +4,48 @@
 //                                         v                                     |
 //     each period --> reading --> one thread: the next order a little further --+--> events, /v1/slurm, alive file
 //                                  |          ^
-//                                  '--> sizes of elastic jobs (elastic_orders.h)
+//                                  '--> sizes of elastic jobs
+//
+// What it consists of, each with a state of its own; none knows the whole:
+//
+//     step_orders     which orders are under way           steering_steps   how far each of them is
+//     readings        what Slurm has shown                 elastic_sizing   which elastic job gets which size
+//     host_watch      which hosts and spares are new       left_steps       since when nobody goes on with a step
+//     engine_notes    what people know already
+//
+// order_backend gives the orders, held_jobs releases what nobody sizes, engine_json shows all of it; none has a state.
 //
 // Method      one thread does all that blocks. Orders take turns, so that a job which waits for room holds up no other.
 //             An order that does not come to its end within its patience has failed; steering tries it again, and what
 //             nobody goes on with for `left_after` is taken back (SteeringSteps::CleanUp).
 // Guarantees  without `acts` nothing is changed but what is begun, which is then an operator's order. A Slurm that does
 //             not answer, a node that the fabric has not, are one event each until that is over.
-// Thread      any, but for the back end's, which are of steering's thread.
+// Thread      any, but for the back end's functions, which are of steering's thread. step_orders, readings and
+//             elastic_sizing each have a mutex for what other threads than the engine's use of them, and never hold it
+//             while another one is taken; all else is of the engine's thread once that has begun.
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
-#include <map>
+#include <cstdint>
+#include <functional>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/sim_time.h"
+#include "base/status.h"
 #include "service/controller/scheduler_engine.h"
 #include "slurm/cluster_reader.h"
-#include "slurm/elastic_orders.h"
+#include "slurm/elastic_sizing.h"
+#include "slurm/engine_notes.h"
+#include "slurm/host_watch.h"
+#include "slurm/left_steps.h"
+#include "slurm/programs.h"
+#include "slurm/readings.h"
 #include "slurm/steering_steps.h"
+#include "slurm/step_orders.h"
 
 namespace fairlead::slurm {
 
@@ -75,68 +92,38 @@ class Engine final : public service::SchedulerEngine {
   service::SchedulerNumbers numbers() const override;
 
  private:
-  class Backend;
-  using Clock = std::chrono::steady_clock;
-  struct Waiting {
-    StepOrder order;
-    Clock::time_point until;
-    std::string message;  // of its last turn
-  };
+  using Clock = StepOrders::Clock;
 
   Engine(const EngineOptions& options, service::SchedulerSurroundings surroundings);
 
-  void Put(StepOrder order);
-  std::vector<controller::SteeringEvent> TakeOutcomes();
+  // Of the start. What an earlier controller has left, where it is not gone on with.
+  Status StartSizing();
+  void TellLeft(const std::vector<std::pair<uint64_t, Operation>>& recorded, const std::vector<StopJob>& stopped);
 
   // Of the engine's thread.
   void Run();
   void Read();
-  void Look(ClusterState state);
-  void OfferSpares(const ClusterState& state);
-  void TellUnknownHosts(const ClusterState& state);
-  void CleanUp();
-  bool IsSized(const std::string& subject) const;
-  Status StartElastic();
-  StepsSeen ReadSteps(const Job& job, const ElasticWish& wish) const;
-  void LookAtElastic();
-  std::set<uint32_t> SteeredJobs() const;
-  void TakeElasticTurns();
-  void StartHeldJobs();
+  // Args: state: that was read just now.
+  void Look(const ClusterState& state);
+  void CleanUp(const ClusterState& state);
   void WriteAliveFile();
   void TakeTurns();
-  void End(const StepOrder& order, const StepProgress& progress);
-  void Note(controller::Noted::Severity severity, std::string subject, std::string text) const;
-  void NoteOnce(const std::string& subject, const Status& status);
-  nlohmann::ordered_json ToJson() const;
+  // Those of steps that are under way, and those that are stopped until the next step.
+  std::set<uint32_t> SteeredJobs() const;
 
   const EngineOptions options_;
   const service::SchedulerSurroundings surroundings_;
   RealPrograms real_programs_;
   Programs& programs_;
+  // In the order in which they need one another.
   ProgramReader reader_;
-  std::unique_ptr<SteeringSteps> steps_;
-  std::map<std::string, HostId> hosts_;  // of the fabric
-  std::function<SimTime()> clock_;
-
-  // Of the engine's thread.
-  std::set<std::string> noted_hosts_;                   // that are not in the fabric
-  std::set<std::string> offered_;                       // spares, as of the last reading
-  std::map<std::string, Clock::time_point> seen_left_;  // [subject] since when nobody goes on with it
-  std::set<std::string> faults_;                        // subjects that something is known to be wrong with
-  std::unique_ptr<ElasticOrders> elastic_;              // null: no sizes are chosen
-  std::map<uint32_t, Seconds> iteration_times_;         // [job] as of the last reading
-
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_over_ = false;
-  std::map<uint64_t, Waiting> waiting_;  // [number of an action]
-  std::vector<controller::SteeringEvent> outcomes_;
-  std::optional<ClusterState> state_;  // of the last reading that succeeded
-  Status reading_status_;
-  SimTime read_at_;
-  service::SchedulerNumbers numbers_;
-  std::vector<ElasticView> sized_;  // as of the last reading
-
+  EngineNotes notes_;
+  StepOrders orders_;
+  SteeringSteps steps_;
+  Readings readings_;
+  HostWatch hosts_;
+  LeftSteps left_;
+  std::unique_ptr<ElasticSizing> sizing_;  // null: no sizes are chosen
   std::thread thread_;
 };
 

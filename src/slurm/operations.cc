@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/overloaded.h"
+#include "base/whole_number.h"
 #include "slurm/job_wish.h"
 
 namespace fairlead::slurm {
@@ -295,6 +296,13 @@ std::string SubjectOf(const Operation& operation) {
   if (const auto reservation = ReservationOf(operation)) return "reservation " + *reservation;
   if (const auto host = HostOf(operation)) return "host " + *host;
   return fmt::format("job {}", JobOf(operation).value());
+}
+
+std::optional<uint32_t> JobOfSubject(std::string_view subject) {
+  constexpr std::string_view kJob = "job ";
+  if (!subject.starts_with(kJob)) return std::nullopt;
+  subject.remove_prefix(kJob.size());
+  return ParseWhole<uint32_t>(subject.substr(0, subject.find(' ')));
 }
 
 std::vector<Command> PlanRelease(const Operation& operation, const Observation& seen) {

@@ -31,6 +31,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -170,5 +171,7 @@ std::optional<std::string> ReservationOf(const Operation& operation);
 
 // What it is about, "job 4711": two operations about the same exclude each other.
 std::string SubjectOf(const Operation& operation);
+// The job that a subject is about: of "job 4711", and of "job 4711 progress". Nothing: none.
+std::optional<uint32_t> JobOfSubject(std::string_view subject);
 
 }  // namespace fairlead::slurm

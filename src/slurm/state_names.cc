@@ -56,4 +56,22 @@ void SetNodeState(std::span<const std::string_view> words, Node* node) {
   node->is_up = is_well && !is_away;
 }
 
+std::string_view NameOf(JobState state) {
+  switch (state) {
+    case JobState::kPending:
+      return "pending";
+    case JobState::kConfiguring:
+      return "configuring";
+    case JobState::kRunning:
+      return "running";
+    case JobState::kSuspended:
+      return "suspended";
+    case JobState::kCompleting:
+      return "completing";
+    case JobState::kEnded:
+      break;
+  }
+  return "ended";
+}
+
 }  // namespace fairlead::slurm

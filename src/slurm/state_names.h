@@ -1,4 +1,5 @@
-// Slurm's words for states, in the spellings of its versions and commands: "RUNNING", "IDLE+DRAIN*", ["IDLE", "DRAIN"].
+// Slurm's words for states, in the spellings of its versions and commands: "RUNNING", "IDLE+DRAIN*", ["IDLE", "DRAIN"];
+// and ours.
 #pragma once
 
 #include <span>
@@ -15,5 +16,8 @@ JobState JobStateOf(std::span<const std::string_view> words);
 // Sets is_up, is_drained and is_busy. Words may have signs behind them: '*' does not answer. Of a node whose words are
 // unknown it is not known that it is up.
 void SetNodeState(std::span<const std::string_view> words, Node* node);
+
+// As we show it: "running".
+std::string_view NameOf(JobState state);
 
 }  // namespace fairlead::slurm

@@ -1,0 +1,68 @@
+#include "slurm/elastic_sizing.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "slurm/progress_file.h"
+#include "slurm/steering_steps.h"
+
+namespace fairlead::slurm {
+namespace {
+
+// A job's processes are ended until Slurm's KillWait is over, 30 s by default, and what is seen of them comes later.
+constexpr SimDuration kEndOfJob(60'000'000'000);
+
+}  // namespace
+
+Result<std::unique_ptr<ElasticSizing>> ElasticSizing::Create(const ElasticOrderOptions& options,
+                                                             const service::SchedulerSurroundings* surroundings,
+                                                             Programs* programs, EngineNotes* notes,
+                                                             std::function<SimTime()> clock) {
+  std::unique_ptr<ElasticSizing> sizing(new ElasticSizing(surroundings, programs, notes, std::move(clock)));
+  FL_ASSIGN_OR_RETURN(sizing->orders_,
+                      ElasticOrders::Create(*surroundings->fabric, options, programs, surroundings->store,
+                                            sizing->MakeSources(), sizing->MakeListeners()));
+  return sizing;
+}
+
+ElasticSources ElasticSizing::MakeSources() {
+  return {.read_job = [this](uint32_t job) { return reader_.ReadJob(job); },
+          .read_steps = [this](const Job& job, const ElasticWish& wish) { return seen_.Read(job, wish); },
+          .read_checkpoint_time = [](const Job& job,
+                                     const ElasticWish& wish) { return TimeOfFile(wish.checkpoint_file, job.owner); },
+          .note = [this](const std::string& subject, const Status& status) { notes_.TellOnce(subject, status); }};
+}
+
+ElasticOrderListeners ElasticSizing::MakeListeners() {
+  return {.changed =
+              [this](uint32_t job, const std::string& text) {
+                notes_.Tell(controller::Noted::Severity::kInfo, fmt::format("job {}", job), text);
+                const std::lock_guard lock(mutex_);
+                ++sizes_.num_changes;
+              },
+          .stopping =
+              [this](uint32_t job) {
+                if (!surroundings_.excuse) return;
+                surroundings_.excuse([job](const model::JobIdentity& identity) { return JobNumberOf(identity) == job; },
+                                     kEndOfJob);
+              }};
+}
+
+void ElasticSizing::Look(const ClusterState& state, const std::set<uint32_t>& steered) {
+  seen_.SetIterationTimes(surroundings_.iteration_times ? surroundings_.iteration_times()
+                                                        : std::map<std::string, Seconds>());
+  orders_->Look(state, steered, clock_());
+  std::vector<ElasticView> views = orders_->Views();
+  const std::lock_guard lock(mutex_);
+  sizes_.jobs = std::move(views);
+}
+
+ElasticSizing::Sizes ElasticSizing::sizes() const {
+  const std::lock_guard lock(mutex_);
+  return sizes_;
+}
+
+}  // namespace fairlead::slurm

@@ -1,0 +1,72 @@
+// Sizes of elastic jobs in the engine: ElasticOrders, joined with what the controller measures, diagnoses and shows.
+//
+//     iteration times, progress files --> SeenSteps --> ElasticOrders --> events, excuses for jobs that are stopped
+//                                                             '---------> sizes()
+//
+// Thread      that of the engine, which also makes it; sizes() any: the mutex guards what it returns, and nothing is
+//             called while it is held.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "base/sim_time.h"
+#include "base/status.h"
+#include "service/controller/scheduler_engine.h"
+#include "slurm/cluster_reader.h"
+#include "slurm/elastic_orders.h"
+#include "slurm/engine_notes.h"
+#include "slurm/programs.h"
+#include "slurm/seen_steps.h"
+
+namespace fairlead::slurm {
+
+class ElasticSizing {
+ public:
+  // For observers.
+  struct Sizes {
+    std::vector<ElasticView> jobs;  // as of the last reading
+    uint64_t num_changes = 0;       // begun since the start
+  };
+
+  // What the pointers point to must outlive it. Args: clock: since 1970, does not jump. Errors: those of
+  // ElasticOrders::Create().
+  static Result<std::unique_ptr<ElasticSizing>> Create(const ElasticOrderOptions& options,
+                                                       const service::SchedulerSurroundings* surroundings,
+                                                       Programs* programs, EngineNotes* notes,
+                                                       std::function<SimTime()> clock);
+
+  // What Slurm shows now; decides. Args: steered: jobs that steering is at.
+  void Look(const ClusterState& state, const std::set<uint32_t>& steered);
+  // What is decided goes a little further.
+  void TakeTurns(const std::set<uint32_t>& steered) { orders_->TakeTurns(steered, clock_()); }
+
+  bool is_idle() const { return orders_->is_idle(); }
+  bool IsUnderway(uint32_t job) const { return orders_->IsUnderway(job); }
+  bool Takes(const Job& job) const { return orders_->Takes(job); }
+  Sizes sizes() const;
+
+ private:
+  ElasticSizing(const service::SchedulerSurroundings* surroundings, Programs* programs, EngineNotes* notes,
+                std::function<SimTime()> clock)
+      : surroundings_(*surroundings), notes_(*notes), clock_(std::move(clock)), reader_(programs) {}
+
+  ElasticSources MakeSources();
+  ElasticOrderListeners MakeListeners();
+
+  const service::SchedulerSurroundings& surroundings_;
+  EngineNotes& notes_;
+  const std::function<SimTime()> clock_;
+  ProgramReader reader_;
+  SeenSteps seen_;
+  std::unique_ptr<ElasticOrders> orders_;  // never null after Create()
+
+  mutable std::mutex mutex_;
+  Sizes sizes_;
+};
+
+}  // namespace fairlead::slurm

@@ -1,0 +1,36 @@
+// Since when nobody goes on with a step that was begun: what is taken back is left for long enough, and was so at each
+// look in between.
+//
+// Thread      one at a time.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+
+namespace fairlead::slurm {
+
+// The job or the host that a subject is about: a reservation of ours is of the one in its name. Others as they are.
+std::string JobOrHostOf(const std::string& subject);
+
+class LeftSteps {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // Args: left_after: > 0.
+  explicit LeftSteps(std::chrono::milliseconds left_after) : left_after_(left_after) {}
+
+  // Nobody goes on with the subject at present. Returns whether that is so for long enough. May come more than once in
+  // a look.
+  bool Note(const std::string& subject, Clock::time_point now);
+  // The look is over. Of one that has met everything, subjects that were not noted are forgotten; otherwise the look
+  // does not count.
+  void EndLook(bool is_complete);
+
+ private:
+  const std::chrono::milliseconds left_after_;
+  std::map<std::string, Clock::time_point> since_;      // [subject] as of the last look that counts
+  std::map<std::string, Clock::time_point> new_since_;  // likewise of the one under way
+};
+
+}  // namespace fairlead::slurm
