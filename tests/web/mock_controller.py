@@ -175,7 +175,7 @@ class MockController:
         return {name: getattr(cluster, name)} if name in ("jobs", "findings", "hosts", "links", "events") else None
 
     def carry_out(self, path, body):
-        """As src/service/steering/live_steering.cc: (status, answer)."""
+        """As src/service/steering/operator_orders.cc: (status, answer)."""
         steering = self.cluster.steering
         host = body.get("host")
         if path == "/v1/steering/undo":
