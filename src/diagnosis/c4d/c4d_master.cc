@@ -328,7 +328,7 @@ void C4dMaster::WeighTransfers(std::vector<Suspect>* suspects) const {
              (Overlap(late.culprits, suspect.culprits) || late.culprits.front().rank == suspect.culprits.front().peer);
     });
   });
-  const std::optional<double> growth = slow_->stragglers.watch().Growth();
+  const std::optional<double> growth = slow_->stragglers.Growth();
   for (Suspect& suspect : *suspects) {
     if (!growth) {
       if (suspect.is_alone) suspect.confidence = std::min(suspect.confidence, kUnlikely);
@@ -344,7 +344,7 @@ void C4dMaster::WeighTransfers(std::vector<Suspect>* suspects) const {
 void C4dMaster::EndWindowIfDue(SimTime now) {
   const SimDuration age = now - window_begin_;
   const bool is_late = age >= options_.window.length * options_.window.max_lengths;
-  const double block_seconds = slow_->stragglers.watch().BlockSeconds();
+  const double block_seconds = slow_->stragglers.BlockSeconds();
   const bool is_full = IsWindowFull(
       block_seconds > 0 && age.seconds().value() >= kBlocksOfWindow * block_seconds ? 1 : options_.window.operations);
   if (age < options_.window.length || (!is_full && !is_late)) return;

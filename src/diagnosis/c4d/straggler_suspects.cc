@@ -1,0 +1,114 @@
+#include "diagnosis/c4d/straggler_suspects.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "diagnosis/c4d/wording.h"
+#include "model/culprits.h"
+
+namespace fairlead::diagnosis::c4d {
+namespace {
+
+// Of a slow rank that evidence has just sufficed for, and of one that costs little beside others that are as slow.
+constexpr double kBlockConfidence = 0.8;
+constexpr double kDoubtfulConfidence = 0.4;
+constexpr double kCostShareMin = 0.2;
+// A single signal is worth this much of what agreeing ones are.
+constexpr double kAloneConfidence = 0.5;
+// One real job is all that it was seen in.
+constexpr double kArrivalConfidenceMax = 0.85;
+
+std::string_view CauseText(model::SubCause cause) {
+  switch (cause) {
+    case model::SubCause::kThrottled:
+      return "its GPU's clocks are down";
+    case model::SubCause::kHostThread:
+      return "its host thread enqueues late";
+    case model::SubCause::kGpu:
+      return "its GPU takes longer";
+    default:
+      return "it begins to exchange data late";
+  }
+}
+
+}  // namespace
+
+model::Culprit CulpritOf(const model::JobLayout& layout, const SlowRank& slow) {
+  return slow.rank.valid() ? model::RankCulprit(layout, slow.rank) : model::HostCulprit(slow.host);
+}
+
+StragglerSuspects::StragglerSuspects(const model::JobLayout& layout, model::PlaceNames names)
+    : layout_(layout), names_(std::move(names)) {}
+
+Suspect StragglerSuspects::Name(const SlowRank& slow) const {
+  Suspect suspect;
+  suspect.syndrome = model::Syndrome::kNonCommSlow;
+  suspect.is_confirmed = true;
+  suspect.culprits = {CulpritOf(layout_, slow)};
+  suspect.cost = slow.share;
+  return suspect;
+}
+
+std::string StragglerSuspects::SentenceOf(const Suspect& suspect) const {
+  return fmt::format("{} makes the others wait for {:.0f} % of the time: {}",
+                     Describe(layout_, names_, suspect.culprits.front()), 100 * suspect.cost,
+                     CauseText(suspect.sub_cause));
+}
+
+Suspect StragglerSuspects::ByArrivals(const SlowRank& slow, bool is_throttled) const {
+  Suspect suspect = Name(slow);
+  suspect.sub_cause = is_throttled ? model::SubCause::kThrottled : model::SubCause::kUnknown;
+  suspect.confidence = std::min(kArrivalConfidenceMax, kBlockConfidence + (1 - kBlockConfidence) * slow.sureness / 4);
+  if (slow.cost < kCostShareMin * slow.share) suspect.confidence = kDoubtfulConfidence;
+  suspect.evidence = {
+      {"what it receives waits for its GPU, beyond that of its peers", 100 * slow.share, 0, "% of the time"},
+      {"of that, what the job would gain without it", 100 * slow.cost, 0, "% of the time"},
+      {"evidence beyond a false alarm in 100 jobs", slow.sureness, 0, "decades"},
+  };
+  suspect.summary = SentenceOf(suspect);
+  return suspect;
+}
+
+Suspect StragglerSuspects::ByOwnTime(const SlowRank& slow, bool is_throttled) const {
+  Suspect suspect = Name(slow);
+  suspect.sub_cause = is_throttled             ? model::SubCause::kThrottled
+                      : slow.host_share >= 0.5 ? model::SubCause::kHostThread
+                      : slow.rank.valid()      ? model::SubCause::kGpu
+                                               : model::SubCause::kHostThread;
+  suspect.confidence = kBlockConfidence + (1 - kBlockConfidence) * std::min(0.75, slow.sureness / 4);
+  // Others are about as slow, by chance or by turns, or iterations take no longer: the job gains little without it.
+  const bool is_idle =
+      slow.cost < kCostShareMin * slow.share || (slow.growth != 0 && slow.growth < kCostShareMin * slow.share);
+  if (is_idle) suspect.confidence = kDoubtfulConfidence;
+  suspect.evidence = {
+      {"own time beyond that of its peers", 100 * slow.share, 0, "% of the iteration"},
+      {"of that, what the job would gain without it", 100 * slow.cost, 0, "% of the iteration"},
+      {"iterations take longer than before it began", 100 * slow.growth, 0, "%"},
+      {"evidence beyond a false alarm in 100 jobs", slow.sureness, 0, "decades"},
+  };
+  suspect.summary = SentenceOf(suspect);
+  return suspect;
+}
+
+Suspect StragglerSuspects::ByWindow(const StragglerFigures& figures) const {
+  Suspect suspect;
+  suspect.syndrome = model::Syndrome::kNonCommSlow;
+  suspect.culprits = {figures.culprit};
+  suspect.sub_cause = figures.sub_cause;
+  suspect.evidence = {
+      {"own time beyond that of its peers", figures.own_percent, 0, "% of the window"},
+      {"share of all such time", 100 * figures.own_share, 0, "%"},
+      {"others waited for it, by time inside collectives", figures.blame_percent, 0, "% of the window"},
+      {"others waited for it, by starts of collectives", figures.lag_percent, 0, "% of the window"},
+  };
+  suspect.cost = figures.own_percent / 100;
+  const uint32_t num_agreeing = figures.num_agreeing;
+  suspect.confidence = figures.own_share * (num_agreeing == 0 ? kAloneConfidence : num_agreeing == 1 ? 0.8 : 0.95);
+  suspect.summary = SentenceOf(suspect);
+  return suspect;
+}
+
+}  // namespace fairlead::diagnosis::c4d
