@@ -1,0 +1,79 @@
+// How long do messages of each connection take in a window, and how long do they normally take?
+//
+// Method      the mean of log time of a message of the usual size over the first windows without a suspect, its error,
+//             and how much the slowest messages stand out (TransferFit). What is slower than its class and could not be
+//             named for some windows is so by nature: then that is normal for it.
+// Cost        O(records of a report) a report, O(connections) a window; about 200 bytes a connection.
+// Guarantees  repeated reports change nothing; order of reports changes nothing.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "diagnosis/c4d/report_numbers.h"
+#include "diagnosis/c4d/slow_options.h"
+#include "diagnosis/c4d/transfer_fit.h"
+#include "model/telemetry.h"
+
+namespace fairlead::diagnosis::c4d {
+
+// A connection in one window.
+struct ConnectionSample {
+  model::RankId source;
+  model::ConnectionKey key;
+  uint32_t position = 0;  // among the connections of the source
+  bool has_normal = false;
+  // What is normal for it, where that is known.
+  double normal_log_seconds = 0;  // of a message of the usual size
+  double normal_error_2 = 0;      // square of its standard error
+  double usual_bytes = 0;
+  double log_seconds = 0;  // of a message of the usual size
+  double log_delay = 0;    // likewise, seconds a byte
+  double error_2 = 0;      // square of its standard error
+  double messages = 0;
+  double uneven_share = 0;     // of reports, if several are and no end's lateness covers it
+  double slowest_seconds = 0;  // of one message
+  double uneven_seconds = 0;   // by which slowest messages of these took longer than usual
+  SlowestRatios ratios;
+};
+
+class MeasuredConnections {
+ public:
+  MeasuredConnections(const model::JobLayout& layout, const SlowOptions& options);
+
+  // Records about ranks that the layout does not know are left out.
+  void Add(const model::RankReport& report);
+  // The rank counts its reports from another number. Args: rank of the layout.
+  void BeginAnew(model::RankId rank) { seen_[rank.index()] = ReportNumbers(); }
+
+  // Ends the window: what was added since the one before is forgotten. Args: lateness [rank] seconds by which ranks
+  // came late; empty: none did. Returns: those with messages enough, by source, ascending key.
+  std::vector<ConnectionSample> TakeWindow(std::span<const double> lateness);
+  // Counts the sample, of the window that was taken last, as normal, if not enough is known of its connection. Args:
+  // is_slow: than its like, so that it has to last.
+  void Learn(const ConnectionSample& sample, bool is_slow);
+
+ private:
+  struct Connection {
+    model::ConnectionKey key;
+    TransferFit fit;
+    // What is normal for it: mean of log seconds at `usual_bytes` over `normal_count` windows.
+    double normal = 0;
+    double normal_error_2 = 0;
+    SlowestRatios normal_ratios;
+    double usual_bytes = 0;
+    uint32_t normal_count = 0;
+    uint32_t odd_windows = 0;  // slower than its class, and no finding
+  };
+
+  bool HasNormal(const Connection& connection) const { return connection.normal_count >= options_.baseline_windows; }
+  Connection& Find(model::RankId rank, const model::ConnectionKey& key);
+  ConnectionSample SampleOf(model::RankId source, uint32_t position) const;
+
+  const SlowOptions options_;
+  std::vector<ReportNumbers> seen_;                   // [rank]
+  std::vector<std::vector<Connection>> connections_;  // [rank] that sends, ascending key
+};
+
+}  // namespace fairlead::diagnosis::c4d
