@@ -2,8 +2,8 @@
 //
 // Method      candidates are the ranks that are late by their own time, and instead of several of one host the host, if
 //             most of its ranks are late: the fewest, three at most, that have blame_share_min of all own time in
-//             excess together. Others can agree: waits for a candidate beyond those for the median rank of the job, or of its
-//             stage, which may be all that wait for it.
+//             excess together. Others can agree: waits for a candidate beyond those for the median rank of the job, or
+//             of its stage, which may be all that wait for it.
 // Guarantees  pure functions; a host of which too few ranks can be judged is no candidate, and no rank of it either.
 #pragma once
 
