@@ -54,10 +54,10 @@ class DiagnosisLoop {
   using Listener = std::function<void(SimTime, const controller::Noted&)>;
   using AskForTest = std::function<void(const controller::SlowEndQuestion&)>;
   struct Outputs {  // each may be empty
-    Steer steer;
-    Judge judge;
-    AskForTest ask;
-    Listener listener;
+    Steer steer = {};
+    Judge judge = {};
+    AskForTest ask = {};
+    Listener listener = {};
   };
 
   // Runs from here on. `fabric` must outlive this. `prepare`: called with the watch before anything else; may be empty.
