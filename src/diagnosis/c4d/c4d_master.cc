@@ -5,9 +5,7 @@
 
 #include "diagnosis/c4d/death_watch.h"
 #include "diagnosis/c4d/independent_signs.h"
-#include "diagnosis/c4d/slow_options.h"
-#include "diagnosis/c4d/slow_transfer_detector.h"
-#include "diagnosis/c4d/straggler_detector.h"
+#include "diagnosis/c4d/slow_detectors.h"
 #include "diagnosis/c4d/waits_of_job.h"
 #include "model/culprits.h"
 
@@ -21,19 +19,9 @@ using model::FindingProof;
 using model::RankId;
 using model::Syndrome;
 
-// A pause that took some time may take that much longer the next time.
-constexpr int64_t kPauseFactor = 2;
-// Share by which iterations must take longer before something slow is believed to hold the job up.
-constexpr double kGrowthMin = 0.01;
-// The same of what all messages pass: it may be the job that has changed.
-constexpr double kGrowthAloneMin = 0.05;
-constexpr double kUnlikely = 0.4;
-// Blocks of iterations that make a window of whatever has few operations.
-constexpr double kBlocksOfWindow = 2;
-// What of a finding's proof people can look at, and how many are kept.
+// What of a finding's proof people can look at.
 constexpr size_t kDelaysMax = 4096;
 constexpr size_t kWaitNodesMax = 40;
-constexpr size_t kProofsMax = 64;
 
 bool IsHang(Syndrome syndrome) { return syndrome == Syndrome::kCommHang || syndrome == Syndrome::kNonCommHang; }
 bool IsDead(Syndrome syndrome) { return syndrome == Syndrome::kDead; }
@@ -42,33 +30,20 @@ bool IsSlow(Syndrome syndrome) { return syndrome == Syndrome::kCommSlow || syndr
 
 }  // namespace
 
-struct C4dMaster::SlowDetectors {
-  explicit SlowDetectors(const JobPicture& picture)
-      : transfers(picture.layout(), SlowOptions(), picture.names()),
-        stragglers(picture.layout(), SlowOptions(), picture.names()) {}
-
-  SlowTransferDetector transfers;
-  StragglerDetector stragglers;
-  std::vector<Suspect> by_blocks;  // as of now
-};
-
 C4dMaster::C4dMaster(const C4dOptions& options, model::PlaceNames names)
-    : options_(options), names_(std::move(names)) {}
+    : options_(options), names_(std::move(names)), window_(options.window) {}
 C4dMaster::~C4dMaster() = default;
 
 std::vector<C4dAction> C4dMaster::Handle(SimTime now, std::span<const model::TelemetryRecord> records) {
-  // Whoever was not called, or heard of no host at all, did not listen.
   const SimDuration away_min = options_.silence.report_period * options_.silence.missed_reports;
-  const bool was_away = now - last_call_ > away_min || (!records.empty() && now - last_records_ > away_min);
+  const bool was_away = own_silence_.NoteCall(now, !records.empty(), away_min);
   if (picture_ && was_away) picture_->NoteOwnSilence(now);
-  last_call_ = now;
-  if (!records.empty()) last_records_ = now;
   for (const model::TelemetryRecord& record : records) Take(now, record);
   if (!picture_) return {};
   picture_->NoteSilence(now, options_.silence.without_after);
   if (now < excused_until_) {
     tracker_->ForgetOthers(now);
-    stood_still_ = true;
+    window_.NoteStandstill();
   } else {
     JudgeStalled(now);
   }
@@ -82,22 +57,22 @@ std::vector<C4dAction> C4dMaster::Handle(SimTime now, std::span<const model::Tel
   }
   std::vector<C4dAction> actions = tracker_->TakeActions();
   for (const C4dAction& action : actions) {
-    if (action.change == FindingChange::kOpened) KeepProof(action.finding, now);
+    if (action.change == FindingChange::kOpened) proofs_.Keep(action.finding.id, MakeProof(action.finding, now));
   }
   return actions;
 }
 
-void C4dMaster::KeepProof(const Finding& finding, SimTime now) {
-  FindingProof& proof = proofs_[finding.id];
-  if (proofs_.size() > kProofsMax) proofs_.erase(proofs_.begin());
+FindingProof C4dMaster::MakeProof(const Finding& finding, SimTime now) const {
+  FindingProof proof;
   proof.seen_at = now;
   if (finding.syndrome == Syndrome::kCommSlow) {
-    proof.delays = slow_->transfers.DelaysOf(finding.culprits, kDelaysMax, &proof.num_delays_left_out);
+    proof.delays = slow_->DelaysOf(finding.culprits, kDelaysMax, &proof.num_delays_left_out);
     for (const model::RankPlace& place : picture_->layout().ranks) proof.host_of.push_back(place.host);
   } else if (finding.syndrome != Syndrome::kNonCommSlow) {
     proof.waits = model::Fold(PictureWaits(*picture_, finding, QueryAt(now, true)), kWaitNodesMax);
     if (proof.waits.edges.empty()) proof.waits = {};
   }
+  return proof;
 }
 
 // Of slowness, ranks that compute or enqueue; others are not to blame for their own time.
@@ -115,10 +90,8 @@ std::vector<RankId> C4dMaster::AccusedRanks(const Finding& finding) const {
 }
 
 std::optional<model::FindingProof> C4dMaster::ProofOf(FindingId id) const {
-  const auto found = proofs_.find(id);
-  if (found == proofs_.end()) return std::nullopt;
-  FindingProof proof = found->second;
-  proof.blocks = slow_->stragglers.BlocksOf(AccusedRanks(tracker_->findings()[id.index()]));
+  std::optional<FindingProof> proof = proofs_.Find(id);
+  if (proof) proof->blocks = slow_->BlocksOf(AccusedRanks(tracker_->findings()[id.index()]));
   return proof;
 }
 
@@ -161,16 +134,11 @@ void C4dMaster::Take(SimTime now, const model::TelemetryRecord& record) {
     return;
   }
   if (const auto* report = std::get_if<model::RankReport>(&record)) {
-    const auto hand_on = [&](const CompletedOperation& operation) { slow_->stragglers.Add(operation); };
+    const auto hand_on = [&](const CompletedOperation& operation) { slow_->Add(operation); };
     if (!picture_->Add(now, *report, hand_on)) return;
-    if (picture_->ranks()[report->rank].numbers.begins_anew()) {
-      slow_->transfers.BeginAnew(report->rank);
-      slow_->stragglers.BeginAnew(report->rank);
-    }
-    slow_->transfers.Add(*report);
-    slow_->stragglers.Add(*report);
+    slow_->Add(*report, picture_->ranks()[report->rank].numbers.begins_anew());
   } else if (const auto* of_host = std::get_if<model::HostReport>(&record)) {
-    if (picture_->Add(now, *of_host)) slow_->stragglers.Add(*of_host);
+    if (picture_->Add(now, *of_host)) slow_->Add(*of_host);
   }
 }
 
@@ -188,14 +156,12 @@ void C4dMaster::TakeLayout(SimTime now, const model::JobLayout& layout) {
     tracker_.emplace(layout.job, layout.ranks.size());
   }
   slow_.reset();  // it refers to the layout of the picture
-  proofs_.clear();
+  proofs_ = {};
   picture_.emplace(layout, now, names_);
-  slow_ = std::make_unique<SlowDetectors>(*picture_);
+  slow_ = std::make_unique<SlowDetectors>(picture_->layout(), picture_->names());
   mismatch_check_ = MismatchCheck();
-  pauses_.clear();
-  window_begin_ = now;
-  stood_still_ = false;
-  completed_at_begin_.assign(layout.communicators.size(), 0);
+  pauses_ = {};
+  window_.Begin(now, NumCompleted());
 }
 
 bool C4dMaster::IsRestart(const model::JobLayout& layout) const {
@@ -217,7 +183,7 @@ std::vector<Suspect> C4dMaster::FindStalled(SimTime now) {
   std::vector<Suspect> mismatches = mismatch_check_.Find(now, options_.hang, &*picture_);
   std::move(mismatches.begin(), mismatches.end(), std::back_inserter(suspects));
   std::vector<Suspect> hangs = FindHangs(*picture_, hindrances, QueryAt(now, true));
-  stood_still_ |= !hangs.empty();
+  if (!hangs.empty()) window_.NoteStandstill();
   std::move(hangs.begin(), hangs.end(), std::back_inserter(suspects));
   return suspects;
 }
@@ -231,7 +197,7 @@ void C4dMaster::JudgeStalled(SimTime now) {
         if (tracker_->Hold(suspect, now, SimDuration(0)) && !HasOpen(IsDead)) {
           tracker_->Open(suspect, now, ExplainedBy(suspect));
         }
-        stood_still_ = true;
+        window_.NoteStandstill();
         break;
       case Syndrome::kMismatch:
         if (tracker_->Hold(suspect, now, options_.silence.report_period) && !HasOpen(IsDead)) {
@@ -251,7 +217,7 @@ void C4dMaster::JudgeStalled(SimTime now) {
     }
   }
   tracker_->ForgetOthers(now);
-  LearnPauses(now);
+  pauses_.EndOthers(now, picture_->last_progress() + options_.silence.report_period, options_.hang.suspect_after);
 }
 
 // A later report may tell of an earlier death. Not of hosts that are silent: of these no process is known to have
@@ -265,31 +231,8 @@ void C4dMaster::ReplaceDeath(const Suspect& suspect, SimTime now) {
   }
 }
 
-// Whether it has been waited for these ranks before, for at least half as long, and they came by themselves.
-bool C4dMaster::IsKnownPause(const Suspect& suspect, SimTime now) {
-  auto pause = std::ranges::find(pauses_, suspect.culprits, &Pause::culprits);
-  if (pause == pauses_.end()) {
-    pause =
-        pauses_.insert(pause, Pause{.culprits = suspect.culprits, .begin = now, .last_seen = SimTime(), .longest = {}});
-  }
-  if (pause->last_seen == SimTime()) pause->begin = now;
-  pause->last_seen = now;
-  return now - pause->begin < pause->longest * kPauseFactor;
-}
-
-void C4dMaster::LearnPauses(SimTime now) {
-  for (Pause& pause : pauses_) {
-    if (pause.last_seen == SimTime() || pause.last_seen == now) continue;
-    // If the job goes on: else another verdict has taken its place.
-    if (picture_->last_progress() >= pause.last_seen - options_.silence.report_period) {
-      pause.longest = std::max(pause.longest, pause.last_seen - pause.begin + options_.hang.suspect_after);
-    }
-    pause.last_seen = SimTime();
-  }
-}
-
 void C4dMaster::JudgeHang(const Suspect& suspect, SimTime now) {
-  if (suspect.may_be_busy && IsKnownPause(suspect, now)) return;
+  if (suspect.may_be_busy && pauses_.IsKnown(suspect.culprits, now)) return;
   if (suspect.may_be_busy) tracker_->Raise(suspect);
   const bool is_due = tracker_->Hold(suspect, now, options_.hang.confirm_for);
   if (!is_due || HasOpen(IsDead) || HasOpen(IsMismatch)) return;
@@ -314,83 +257,36 @@ bool C4dMaster::IsAftermath(const Suspect& dead) const {
 
 // What is slow by the evidence of iterations is reported at once; the windows only keep it open.
 void C4dMaster::JudgeBlocks(SimTime now) {
-  slow_->by_blocks = slow_->stragglers.JudgeBlocks(now);
+  const std::vector<Suspect>& slow = slow_->JudgeBlocks(now);
   if (now < excused_until_ || HasOpen(IsDead) || HasOpen(IsHang)) return;
-  for (const Suspect& suspect : tracker_->HoldConfirmed(slow_->by_blocks, now)) tracker_->Open(suspect, now, {});
-  for (const Suspect& suspect : slow_->by_blocks) tracker_->Raise(suspect);
+  for (const Suspect& suspect : tracker_->HoldConfirmed(slow, now)) tracker_->Open(suspect, now, {});
+  for (const Suspect& suspect : slow) tracker_->Raise(suspect);
 }
 
-// What slow transfers cost the job: nothing beyond what iterations take longer. Those of a late rank are late with it.
-void C4dMaster::WeighTransfers(std::vector<Suspect>* suspects) const {
-  std::erase_if(*suspects, [this](const Suspect& suspect) {
-    return std::ranges::any_of(slow_->by_blocks, [&](const Suspect& late) {
-      return late.confidence > kUnlikely &&
-             (Overlap(late.culprits, suspect.culprits) || late.culprits.front().rank == suspect.culprits.front().peer);
-    });
-  });
-  const std::optional<double> growth = slow_->stragglers.Growth();
-  for (Suspect& suspect : *suspects) {
-    if (!growth) {
-      if (suspect.is_alone) suspect.confidence = std::min(suspect.confidence, kUnlikely);
-      continue;
-    }
-    suspect.evidence.push_back({"iterations take longer than at first", 100 * *growth, 0, "%"});
-    if (suspect.cost >= 0) suspect.cost = std::min(suspect.cost, std::max(0.0, *growth));
-    const double growth_min = suspect.is_alone ? kGrowthAloneMin : kGrowthMin;
-    if (*growth < growth_min) suspect.confidence = std::min(suspect.confidence, kUnlikely);
-  }
+std::vector<uint64_t> C4dMaster::NumCompleted() const {
+  std::vector<uint64_t> completed;
+  for (const CommunicatorState& communicator : picture_->communicators())
+    completed.push_back(communicator.num_completed);
+  return completed;
 }
 
 void C4dMaster::EndWindowIfDue(SimTime now) {
-  const SimDuration age = now - window_begin_;
-  const bool is_late = age >= options_.window.length * options_.window.max_lengths;
-  const double block_seconds = slow_->stragglers.BlockSeconds();
-  const bool is_full = IsWindowFull(
-      block_seconds > 0 && age.seconds().value() >= kBlocksOfWindow * block_seconds ? 1 : options_.window.operations);
-  if (age < options_.window.length || (!is_full && !is_late)) return;
-  const std::vector<double> lateness = slow_->stragglers.JudgeWindow();
-  std::vector<Suspect> suspects = slow_->transfers.EndWindow(now, lateness);
-  if (slow_->stragglers.HasStages()) {
-    // Waits for slow messages pass for own time: a rank is named only if no path is slow, and by windows like a path.
-    if (!suspects.empty()) slow_->by_blocks.clear();
-    std::erase_if(slow_->by_blocks, [&](const Suspect& late) { return !slow_->stragglers.IsWaitedFor(late); });
-    for (Suspect& late : slow_->by_blocks) late.is_confirmed = false;
-  }
-  WeighTransfers(&suspects);
-  std::vector<Suspect> stragglers = slow_->stragglers.TakeSuspects(!suspects.empty());
-  std::move(stragglers.begin(), stragglers.end(), std::back_inserter(suspects));
-  std::ranges::copy(slow_->by_blocks, std::back_inserter(suspects));
-  const bool counts = is_full && !stood_still_;
-  ++(counts ? counters_.windows : counters_.idle_windows);
-  if (counts) {
-    const WindowOptions& window = options_.window;
-    const auto says_nothing = [this](const Suspect& suspect) {
-      return suspect.syndrome == Syndrome::kCommSlow && slow_->transfers.SaysNothingOf(suspect.culprits.front());
-    };
-    for (const Suspect& suspect :
-         tracker_->HoldWindow(suspects, now, window.bad_windows, window.windows, says_nothing)) {
-      tracker_->Open(suspect, now, {});
-    }
-    for (const FindingId id : tracker_->FindRecovered(window.bad_windows)) tracker_->Clear(id, now);
-  }
-  window_begin_ = now;
-  stood_still_ = false;
-  for (size_t c = 0; c < completed_at_begin_.size(); ++c) {
-    completed_at_begin_[c] = picture_->communicators()[model::CommunicatorId(c)].num_completed;
-  }
+  if (!window_.MayEnd(now)) return;
+  const std::optional<bool> counts = window_.End(now, NumCompleted(), slow_->BlockSeconds());
+  if (!counts) return;
+  const std::vector<Suspect> suspects = slow_->EndWindow(now);
+  ++(*counts ? counters_.windows : counters_.idle_windows);
+  if (*counts) HoldWindow(suspects, now);
+  window_.Begin(now, NumCompleted());
 }
 
-bool C4dMaster::IsWindowFull(uint64_t operations) const {
-  std::vector<uint64_t> completed;
-  for (size_t c = 0; c < completed_at_begin_.size(); ++c) {
-    const uint64_t of_window =
-        picture_->communicators()[model::CommunicatorId(c)].num_completed - completed_at_begin_[c];
-    if (of_window > 0) completed.push_back(of_window);
+void C4dMaster::HoldWindow(const std::vector<Suspect>& suspects, SimTime now) {
+  const WindowOptions& window = options_.window;
+  const auto says_nothing = [this](const Suspect& suspect) { return slow_->SaysNothingOf(suspect); };
+  for (const Suspect& suspect : tracker_->HoldWindow(suspects, now, window.bad_windows, window.windows, says_nothing)) {
+    tracker_->Open(suspect, now, {});
   }
-  if (completed.empty()) return false;
-  const auto median = completed.begin() + static_cast<ptrdiff_t>(completed.size() / 2);
-  std::nth_element(completed.begin(), median, completed.end());
-  return *median >= operations;
+  for (const FindingId id : tracker_->FindRecovered(window.bad_windows)) tracker_->Clear(id, now);
 }
 
 void C4dMaster::ClearGone(SimTime now) {

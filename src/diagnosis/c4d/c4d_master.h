@@ -16,6 +16,14 @@
 //                             those in which the job was stalled do not count (finding_tracker.h)
 //             A death after a confirmed hang is how the job ends (watchdogs), unless a hardware error or the hang's own
 //             culprit died. A finding that explains open ones takes them as its symptoms.
+//
+// What it consists of, each with a state of its own; none knows the whole:
+//
+//     job_picture       what ranks have told               mismatch_check    who contradicts whom
+//     finding_tracker   what was found                     finding_proofs    what it was made from
+//     slow_detectors    what is slow                       slowness_window   when that is judged, and counts
+//     known_pauses      who was waited for before          own_silence       whether the master itself was away
+//
 // Cost        a call: linear in its records, plus O(hosts + communicators) while all is well; see
 //             BM_Tick in c4d_bench.cc. Memory: job_picture.h.
 // Guarantees  same calls, same findings. Nothing is found about jobs that are idle, announced to be away, or leaving.
@@ -23,8 +31,7 @@
 // Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md sections 4 to 7.2.
 #pragma once
 
-#include <functional>
-#include <map>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -33,10 +40,14 @@
 
 #include "base/sim_time.h"
 #include "diagnosis/c4d/c4d_options.h"
+#include "diagnosis/c4d/finding_proofs.h"
 #include "diagnosis/c4d/finding_tracker.h"
 #include "diagnosis/c4d/hang_rule.h"
 #include "diagnosis/c4d/job_picture.h"
+#include "diagnosis/c4d/known_pauses.h"
 #include "diagnosis/c4d/mismatch_check.h"
+#include "diagnosis/c4d/own_silence.h"
+#include "diagnosis/c4d/slowness_window.h"
 #include "diagnosis/c4d/suspect.h"
 #include "model/finding.h"
 #include "model/finding_proof.h"
@@ -44,6 +55,8 @@
 #include "model/telemetry.h"
 
 namespace fairlead::diagnosis::c4d {
+
+class SlowDetectors;
 
 struct C4dCounters {
   uint64_t layouts = 0;
@@ -84,8 +97,6 @@ class C4dMaster {
   const std::string& last_error() const { return last_error_; }
 
  private:
-  struct SlowDetectors;
-
   void Take(SimTime now, const model::TelemetryRecord& record);
   void TakeLayout(SimTime now, const model::JobLayout& layout);
   bool IsRestart(const model::JobLayout& layout) const;
@@ -93,17 +104,16 @@ class C4dMaster {
   std::vector<Suspect> FindStalled(SimTime now);
   void JudgeStalled(SimTime now);
   void JudgeHang(const Suspect& suspect, SimTime now);
-  bool IsKnownPause(const Suspect& suspect, SimTime now);
-  void LearnPauses(SimTime now);
   bool IsAftermath(const Suspect& dead) const;
   void ReplaceDeath(const Suspect& suspect, SimTime now);
   void JudgeBlocks(SimTime now);
-  void WeighTransfers(std::vector<Suspect>* suspects) const;
+  // [communicator] operations until now.
+  std::vector<uint64_t> NumCompleted() const;
   void EndWindowIfDue(SimTime now);
-  bool IsWindowFull(uint64_t operations) const;
+  void HoldWindow(const std::vector<Suspect>& suspects, SimTime now);
   void ClearGone(SimTime now);
   bool HasOpen(bool (*is_kind)(model::Syndrome)) const;
-  void KeepProof(const model::Finding& finding, SimTime now);
+  model::FindingProof MakeProof(const model::Finding& finding, SimTime now) const;
   std::vector<model::RankId> AccusedRanks(const model::Finding& finding) const;
   std::vector<model::FindingId> ExplainedBy(const Suspect& suspect) const;
 
@@ -112,26 +122,15 @@ class C4dMaster {
   C4dCounters counters_;
   std::string last_error_;
   SimTime excused_until_;
-  std::optional<JobPicture> picture_;
+  OwnSilence own_silence_;
   std::optional<FindingTracker> tracker_;
+  // Of the present layout, until another one comes.
+  std::optional<JobPicture> picture_;
   MismatchCheck mismatch_check_;
   std::unique_ptr<SlowDetectors> slow_;
-  std::map<model::FindingId, model::FindingProof> proofs_;  // of findings of this layout, without blocks
-
-  // How long ranks that may be busy were waited for.
-  struct Pause {
-    std::vector<model::Culprit> culprits;
-    SimTime begin;
-    SimTime last_seen;
-    SimDuration longest;  // of those that ended by themselves
-  };
-  std::vector<Pause> pauses_;
-  // Of the window under way.
-  SimTime last_call_;     // of Handle()
-  SimTime last_records_;  // likewise, with records
-  SimTime window_begin_;
-  bool stood_still_ = false;
-  std::vector<uint64_t> completed_at_begin_;  // [communicator]
+  SlownessWindow window_;
+  KnownPauses pauses_;
+  FindingProofs proofs_;  // without blocks
 };
 
 }  // namespace fairlead::diagnosis::c4d

@@ -1,0 +1,81 @@
+#include "diagnosis/c4d/slow_detectors.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "diagnosis/c4d/slow_options.h"
+#include "model/culprits.h"
+
+namespace fairlead::diagnosis::c4d {
+namespace {
+
+// Share by which iterations must take longer before something slow is believed to hold the job up.
+constexpr double kGrowthMin = 0.01;
+// The same of what all messages pass: it may be the job that has changed.
+constexpr double kGrowthAloneMin = 0.05;
+constexpr double kUnlikely = 0.4;
+
+}  // namespace
+
+SlowDetectors::SlowDetectors(const model::JobLayout& layout, const model::PlaceNames& names)
+    : transfers_(layout, SlowOptions(), names), stragglers_(layout, SlowOptions(), names) {}
+
+void SlowDetectors::Add(const model::RankReport& report, bool begins_anew) {
+  if (begins_anew) {
+    transfers_.BeginAnew(report.rank);
+    stragglers_.BeginAnew(report.rank);
+  }
+  transfers_.Add(report);
+  stragglers_.Add(report);
+}
+
+const std::vector<Suspect>& SlowDetectors::JudgeBlocks(SimTime now) {
+  by_blocks_ = stragglers_.JudgeBlocks(now);
+  return by_blocks_;
+}
+
+void SlowDetectors::DoubtStages(bool has_slow_path) {
+  if (has_slow_path) by_blocks_.clear();
+  std::erase_if(by_blocks_, [&](const Suspect& late) { return !stragglers_.IsWaitedFor(late); });
+  for (Suspect& late : by_blocks_) late.is_confirmed = false;
+}
+
+// Transfers of a late rank are late with it.
+void SlowDetectors::WeighTransfers(std::vector<Suspect>* suspects) const {
+  std::erase_if(*suspects, [this](const Suspect& suspect) {
+    return std::ranges::any_of(by_blocks_, [&](const Suspect& late) {
+      return late.confidence > kUnlikely &&
+             (Overlap(late.culprits, suspect.culprits) || late.culprits.front().rank == suspect.culprits.front().peer);
+    });
+  });
+  const std::optional<double> growth = stragglers_.Growth();
+  for (Suspect& suspect : *suspects) {
+    if (!growth) {
+      if (suspect.is_alone) suspect.confidence = std::min(suspect.confidence, kUnlikely);
+      continue;
+    }
+    suspect.evidence.push_back({"iterations take longer than at first", 100 * *growth, 0, "%"});
+    if (suspect.cost >= 0) suspect.cost = std::min(suspect.cost, std::max(0.0, *growth));
+    const double growth_min = suspect.is_alone ? kGrowthAloneMin : kGrowthMin;
+    if (*growth < growth_min) suspect.confidence = std::min(suspect.confidence, kUnlikely);
+  }
+}
+
+std::vector<Suspect> SlowDetectors::EndWindow(SimTime now) {
+  const std::vector<double> lateness = stragglers_.JudgeWindow();
+  std::vector<Suspect> suspects = transfers_.EndWindow(now, lateness);
+  if (stragglers_.HasStages()) DoubtStages(!suspects.empty());
+  WeighTransfers(&suspects);
+  std::vector<Suspect> stragglers = stragglers_.TakeSuspects(!suspects.empty());
+  std::move(stragglers.begin(), stragglers.end(), std::back_inserter(suspects));
+  std::ranges::copy(by_blocks_, std::back_inserter(suspects));
+  return suspects;
+}
+
+bool SlowDetectors::SaysNothingOf(const Suspect& suspect) const {
+  return suspect.syndrome == model::Syndrome::kCommSlow && transfers_.SaysNothingOf(suspect.culprits.front());
+}
+
+}  // namespace fairlead::diagnosis::c4d

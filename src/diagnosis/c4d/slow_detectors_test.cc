@@ -1,0 +1,103 @@
+#include "diagnosis/c4d/slow_detectors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <vector>
+
+#include "diagnosis/c4d/job_example.h"
+
+namespace fairlead::diagnosis::c4d {
+namespace {
+
+using model::RankId;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// Eight ranks under one leaf switch, each sending to all others ten times in a window, and nothing else: how long
+// iterations take is not known.
+class SlowDetectorsTest : public ::testing::Test {
+ protected:
+  using Factor = std::function<double(uint32_t source, uint32_t destination, uint32_t channel)>;
+
+  std::vector<Suspect> Window(const Factor& factor) {
+    for (int second = 0; second < 10; ++second) {
+      for (uint32_t source = 0; source < 8; ++source) detectors_.Add(Report(source, factor), false);
+      ++number_;
+    }
+    now_ = now_ + SimDuration(10'000'000'000);
+    return detectors_.EndWindow(now_);
+  }
+  // Two channels with 40 messages each of 4 MB, 1 ms.
+  model::RankReport Report(uint32_t source, const Factor& factor) const {
+    model::RankReport report;
+    report.rank = RankId(source);
+    report.number = number_;
+    for (uint32_t destination = 0; destination < 8; ++destination) {
+      for (uint16_t channel = 0; destination != source && channel < 2; ++channel) {
+        model::ConnectionRecord& record = report.connections.emplace_back();
+        record.key.peer = RankId(destination);
+        record.key.channel = channel;
+        record.messages = 40;
+        record.bytes = uint64_t{40} * 4'000'000;
+        const double seconds = 1e-3 * factor(source, destination, channel);
+        record.wire_time = SimDuration::FromSeconds(Seconds(40 * seconds));
+        record.wire_time_max = SimDuration::FromSeconds(Seconds(seconds));
+      }
+    }
+    return report;
+  }
+  void LearnNormal() {
+    for (int window = 0; window < 3; ++window) {
+      EXPECT_THAT(Window([](uint32_t, uint32_t, uint32_t) { return 1.0; }), IsEmpty());
+    }
+  }
+
+  const model::JobLayout layout_ = MakeExampleLayout({.hosts = 8, .gpus = 1, .hosts_per_leaf = 8});
+  SlowDetectors detectors_{layout_, {}};
+  SimTime now_;
+  uint64_t number_ = 0;
+};
+
+TEST_F(SlowDetectorsTest, ASlowPathOfWhichTheCostIsNotKnown) {
+  LearnNormal();
+  const std::vector<Suspect> suspects =
+      Window([](uint32_t y, uint32_t x, uint32_t) { return y == 2 && x == 5 ? 3.0 : 1.0; });
+  ASSERT_THAT(suspects, SizeIs(1));
+  EXPECT_EQ(suspects[0].culprits.front().rank, RankId(2u));
+  EXPECT_GT(suspects[0].confidence, 0.8);
+  EXPECT_FALSE(detectors_.SaysNothingOf(suspects[0]));
+  Window([](uint32_t, uint32_t, uint32_t) { return 1.0; });
+  EXPECT_FALSE(detectors_.SaysNothingOf(suspects[0])) << "it is healthy now";
+  now_ = now_ + SimDuration(10'000'000'000);
+  EXPECT_THAT(detectors_.EndWindow(now_), IsEmpty());
+  EXPECT_TRUE(detectors_.SaysNothingOf(suspects[0]));
+  Suspect rank = suspects[0];
+  rank.syndrome = model::Syndrome::kNonCommSlow;
+  EXPECT_FALSE(detectors_.SaysNothingOf(rank)) << "no path";
+}
+
+// One of two channels of each pair is as ever, and no pair on the whole.
+TEST_F(SlowDetectorsTest, WhatNothingHealthyStandsBesideIsUnlikely) {
+  LearnNormal();
+  const std::vector<Suspect> suspects =
+      Window([](uint32_t, uint32_t, uint32_t channel) { return channel == 1 ? 1.9 : 1; });
+  ASSERT_THAT(suspects, SizeIs(1));
+  EXPECT_TRUE(suspects[0].is_alone);
+  EXPECT_DOUBLE_EQ(suspects[0].confidence, 0.4);
+}
+
+TEST_F(SlowDetectorsTest, ARankThatBeginsAnewIsHeardAgain) {
+  LearnNormal();
+  number_ = 0;
+  const auto slow = [](uint32_t y, uint32_t x, uint32_t) { return y == 2 && x == 5 ? 3.0 : 1.0; };
+  EXPECT_THAT(Window(slow), IsEmpty()) << "reports that were seen";
+  number_ = 0;
+  for (uint32_t source = 0; source < 8; ++source) detectors_.Add(Report(source, slow), true);
+  ++number_;
+  EXPECT_THAT(Window(slow), SizeIs(1));
+}
+
+}  // namespace
+}  // namespace fairlead::diagnosis::c4d
