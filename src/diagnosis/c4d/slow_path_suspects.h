@@ -1,12 +1,12 @@
 // Which elements of the network are at fault for the slow transfers of a window, and what is said of them?
 //
 // Method      NetworkElements finds the common elements of slow pairs; an element has to pass z_line, a single
-//             connection z_point. The element that explains most comes first, then the slowest. What passes a slow
-//             one, or is acknowledged through it, is not slow or lossy as well; a slow connection explains losses
-//             only. Of single connections less than twice as slow as before also what they take beyond their like has
-//             to pass the least effect. Beside a slow element or a late rank, further slow ones have to pass z by the
-//             amount by which pairs without a slow element are faster, and losses beside a slow element count only if
-//             those are as ever. Why: slow_transfer_detector.h, steps 5 and 6.
+//             connection z_point. The element that explains most comes first, then the slowest. What passes a slow one,
+//             or is acknowledged through it, is not slow or lossy as well; a slow connection explains losses only. Of
+//             single connections less than twice as slow as before also what they take beyond their like has to pass
+//             the least effect. Beside a slow element or a late rank, further slow ones have to pass z by the amount by
+//             which pairs without a slow element are faster, and losses beside a slow element count only if those are
+//             as ever. Why: slow_transfer_detector.h, steps 5 and 6.
 // Cost        O(pairs) per element.
 // Guarantees  has no state but what can be at fault in the job; four suspects at most, else none.
 #pragma once
