@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kConnectPatience{5};
+constexpr std::chrono::seconds kConnectPatience{2};  // a lost SYN is sent again after one
 constexpr std::chrono::seconds kClosePatience{2};
 constexpr std::chrono::milliseconds kLook{100};  // how often `stop` is looked at
 constexpr size_t kPieceBytes = size_t{256} << 10;

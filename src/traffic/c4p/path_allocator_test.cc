@@ -348,35 +348,5 @@ TEST(PathAllocatorTest, RandomEventsKeepBalanceAndLeakNothing) {
   }
 }
 
-// Steps go round where weights and health are unequal: without an end of its own balancing never returned.
-TEST(PathAllocatorTest, BalancingEndsWhateverWeightsAndHealthAre) {
-  for (uint64_t seed = 1; seed <= 300; ++seed) {
-    Random random(seed);
-    const auto below = [&](uint64_t n) { return static_cast<uint32_t>(random.Below(n)); };
-    const uint32_t leaves = 2 + below(3);
-    const uint32_t hosts = 2 + below(3);
-    const Fabric fabric = TwoLayers(leaves, hosts, 2 + below(4));
-    PathCatalogue catalogue(fabric);
-    PathAllocator allocator(&catalogue);
-    std::vector<LinkId> uplinks;
-    for (size_t l = 0; l < fabric.num_links(); ++l) {
-      if (fabric.tier(LinkId(l)) == LinkTier::kLeafSpine) uplinks.emplace_back(l);
-    }
-    for (uint32_t event = 0; event < 40; ++event) {
-      Batch batch;
-      const uint32_t from = below(leaves * hosts);
-      Connect(fabric, from, (from + 1 + below(leaves * hosts - 1)) % (leaves * hosts), event, &batch, 1 + below(3));
-      for (QueuePairRequest& request : batch) request.weight = random.Uniform(0.1, 4);
-      allocator.Allocate(JobId(event), batch);
-      allocator.SetHealth(uplinks[below(uplinks.size())], below(5) == 0 ? 0 : random.Uniform(0.05, 1));
-      std::vector<ReservationId> stranded;
-      allocator.MoveOffUnhealthyLinks(&stranded);
-      const size_t held = allocator.num_reservations();
-      allocator.BalanceAll();
-      ASSERT_EQ(allocator.num_reservations(), held) << "seed " << seed;
-    }
-  }
-}
-
 }  // namespace
 }  // namespace fairlead::traffic::c4p
