@@ -266,7 +266,9 @@ void JobWatch::Tell(SimTime now, Job* job, Finding finding) {
   finding.job = job->id;
   if (job->unreported.contains(finding.id)) return;
   const bool is_over = finding.state == FindingState::kCleared;
-  if (finding.syndrome != model::Syndrome::kDead || findings_.Find(finding.id) != nullptr) return Keep(job, finding);
+  if (finding.syndrome != model::Syndrome::kDead || findings_.Find(finding.id) != nullptr) {
+    return Report(job, std::move(finding));
+  }
   if (is_over) {
     job->deaths.erase(finding.id);
     job->unreported.insert(finding.id);
@@ -286,7 +288,7 @@ void JobWatch::TellSettledDeaths(SimTime now, Job* job) {
     }
     if (job->processes.NumLeftBehind(now, options_.run) > 0) {
       finding.confirmed = now;
-      Keep(job, finding);
+      Report(job, finding);
     } else {
       job->unreported.insert(finding.id);
       ++counters_.ends;
@@ -295,9 +297,13 @@ void JobWatch::TellSettledDeaths(SimTime now, Job* job) {
   }
 }
 
-void JobWatch::Keep(Job* job, Finding finding) {
+void JobWatch::Report(Job* job, Finding finding) {
   ends_.Consider(finding, job->ends);
   ends_.Refine(&finding);
+  Keep(job, std::move(finding));
+}
+
+void JobWatch::Keep(Job* job, Finding finding) {
   if (finding.state == FindingState::kCleared) ends_.Forget(finding.id);
   if (findings_.Keep(job->name, finding)) ++counters_.findings[static_cast<size_t>(finding.syndrome)];
   job->events.emplace_back(FindingReported{std::move(finding)});
@@ -312,7 +318,7 @@ void JobWatch::Take(const SlowEndAnswer& answer) {
   const WatchedFinding* watched = findings_.Find(answer.finding);
   if (!ends_.Take(answer) || watched == nullptr) return;
   const auto job = jobs_.find(watched->finding.job);
-  if (job != jobs_.end()) Keep(job->second.get(), watched->finding);
+  if (job != jobs_.end()) Report(job->second.get(), watched->finding);
 }
 
 // Of the run that ends.

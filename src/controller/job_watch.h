@@ -164,6 +164,9 @@ class JobWatch {
   // Args: a finding with the diagnosis' own numbers.
   void Tell(SimTime now, Job* job, model::Finding finding);
   void TellSettledDeaths(SimTime now, Job* job);
+  // Args: a finding as the diagnosis has it: what tests say of it is added.
+  void Report(Job* job, model::Finding finding);
+  // Args: a finding as it is to be told.
   void Keep(Job* job, model::Finding finding);
   void KeepProofs(const Job& job);
   void EndFindings(SimTime now, Job* job);

@@ -523,6 +523,34 @@ TEST_F(JobWatchTest, AJobThatNoAgentReportsIsGone) {
   EXPECT_EQ(std::get<JobGone>(events[1]).job, id);
 }
 
+// What tests of its hosts say of a finding is said once, also when the finding is over with its run.
+TEST_F(JobWatchTest, AnAnswerOfTestsIsToldOnce) {
+  Run run = Start({0, 1});
+  LookFor(8, {&run});
+  Finding finding = FindingAbout(0, HostId());
+  finding.syndrome = model::Syndrome::kCommHang;
+  finding.culprits.front().kind = CulpritKind::kConnection;
+  finding.culprits.front().rank = model::RankId(0);
+  finding.culprits.front().peer = model::RankId(1);
+  script_.next[Id()] = {finding};
+  LookFor(1, {&run});
+  const std::vector<SlowEndQuestion> questions = watch_.TakeQuestions();
+  ASSERT_THAT(questions, SizeIs(1));
+  EXPECT_EQ(questions[0].sender, HostId(0u));
+  EXPECT_EQ(questions[0].receiver, HostId(1));
+  watch_.Take(SlowEndAnswer{
+      .finding = questions[0].finding, .end = node_check::SlowEnd::kPath, .sender_share = 1, .receiver_share = 1});
+  const auto told = Of<FindingReported>(Look({&run}));
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_THAT(told[0].finding.signs, ElementsAre(model::Sign::kTest));
+  const auto over = Of<FindingReported>(LookFor(300, {&run}, {0, 1}));
+  ASSERT_THAT(over, SizeIs(1));
+  EXPECT_EQ(over[0].finding.state, FindingState::kCleared);
+  EXPECT_EQ(over[0].finding.summary, told[0].finding.summary);
+  EXPECT_EQ(over[0].finding.evidence, told[0].finding.evidence);
+  EXPECT_EQ(over[0].finding.signs, told[0].finding.signs);
+}
+
 TEST_F(JobWatchTest, ADeathIsReportedWhenOtherProcessesLiveOn) {
   Run run = Start({0, 1});
   LookFor(8, {&run});
