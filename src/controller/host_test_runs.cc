@@ -22,12 +22,13 @@ HostTestWanted WantedOf(const HostTestRuns::Transfer& transfer, uint64_t secret)
 }  // namespace
 
 uint64_t HostTestRuns::BeginTransfer(SimTime now, const Transfer& transfer) {
+  const uint64_t secret = random_();
   Run run{.transfer = transfer,
-          .secret = random_(),
+          .secret = secret,
           .due = now + transfer.length + kPatience,
           .receiver = {.host = transfer.receiver, .done = {}},
           .sender = Part{.host = transfer.sender, .done = {}}};
-  return Begin(std::move(run), WantedOf(transfer, run.secret));
+  return Begin(std::move(run), WantedOf(transfer, secret));
 }
 
 uint64_t HostTestRuns::BeginBurnIn(SimTime now, HostId host, SimDuration length) {
@@ -51,7 +52,7 @@ uint64_t HostTestRuns::Begin(Run run, const HostTestWanted& wanted) {
 }
 
 void HostTestRuns::Ask(uint64_t test, Part* part, HostTestWanted wanted) {
-  if (!streams_->IsConnected(part->host) || !streams_->agent(part->host).can_test) return;
+  if (!CanTest(part->host)) return;
   part->is_asked = true;
   wanted.test = test;
   streams_->SendTo(part->host, std::move(wanted));

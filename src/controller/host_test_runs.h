@@ -70,6 +70,8 @@ class HostTestRuns {
   void Lose(HostId host);
   // Of time.
   void Tick(SimTime now);
+  // Its agent is here, and new enough.
+  bool CanTest(HostId host) const { return streams_->IsConnected(host) && streams_->agent(host).can_test; }
   // Hosts whose tests are not to be disturbed by others.
   void Reserve(std::span<const HostId> hosts) { reserved_.insert(hosts.begin(), hosts.end()); }
   void Release(std::span<const HostId> hosts) {

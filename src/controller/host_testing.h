@@ -29,7 +29,7 @@ class HostTesting {
               uint64_t seed, AgentStreams* streams, TrafficOutputs* outputs)
       : runs_(seed, streams),
         checks_(fabric, addresses, jobs, *streams, &runs_, outputs),
-        ends_(fabric, addresses, jobs, *streams, &runs_, outputs) {}
+        ends_(fabric, addresses, jobs, &runs_, outputs) {}
 
   const NodeChecks& checks() const { return checks_; }
   void Begin(SimTime now, SimTime clock, const NodeCheckRequest& request) { checks_.Begin(now, clock, request); }

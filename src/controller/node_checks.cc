@@ -79,8 +79,7 @@ std::vector<IpAddress> NodeChecks::NicsOf(HostId host) const {
 }
 
 bool NodeChecks::IsReady(HostId host) const {
-  return streams_.IsConnected(host) && streams_.agent(host).can_test && jobs_.jobs_at(host).empty() &&
-         !tests_->IsReserved(host) && !NicsOf(host).empty();
+  return tests_->CanTest(host) && !tests_->IsReserved(host) && jobs_.jobs_at(host).empty() && !NicsOf(host).empty();
 }
 
 std::string NodeChecks::FindFault(const NodeCheckRequest& request) const {

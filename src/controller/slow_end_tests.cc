@@ -16,7 +16,7 @@ constexpr SimDuration kTransferLength(1'000'000'000);
 }  // namespace
 
 std::optional<TestedHost> SlowEndTests::FindHost(HostId host, NicId like) const {
-  if (!streams_.IsConnected(host) || !streams_.agent(host).can_test || tests_->IsReserved(host)) return std::nullopt;
+  if (!tests_->CanTest(host) || tests_->IsReserved(host)) return std::nullopt;
   const uint32_t first = fabric_.first_nic(host).value();
   const uint32_t num_nics = fabric_.num_nics_of(host);
   const uint32_t place = like.valid() ? like.value() - fabric_.first_nic(fabric_.host_of(like)).value() : num_nics;

@@ -14,7 +14,6 @@
 
 #include "base/ids.h"
 #include "base/sim_time.h"
-#include "controller/agent_streams.h"
 #include "controller/host_test_runs.h"
 #include "controller/job_table.h"
 #include "controller/slow_end_question.h"
@@ -29,8 +28,8 @@ class SlowEndTests {
  public:
   // The references must outlive this.
   SlowEndTests(const topology::Fabric& fabric, const topology::AddressBook& addresses, const JobTable& jobs,
-               const AgentStreams& streams, HostTestRuns* tests, TrafficOutputs* outputs)
-      : fabric_(fabric), addresses_(addresses), jobs_(jobs), streams_(streams), tests_(tests), outputs_(outputs) {}
+               HostTestRuns* tests, TrafficOutputs* outputs)
+      : fabric_(fabric), addresses_(addresses), jobs_(jobs), tests_(tests), outputs_(outputs) {}
 
   void Ask(SimTime now, const SlowEndQuestion& question);
   void Take(SimTime now, const HostTestRuns::Ended& ended);
@@ -53,7 +52,6 @@ class SlowEndTests {
   const topology::Fabric& fabric_;
   const topology::AddressBook& addresses_;
   const JobTable& jobs_;
-  const AgentStreams& streams_;
   HostTestRuns* tests_;
   TrafficOutputs* outputs_;
   std::list<Search> searches_;

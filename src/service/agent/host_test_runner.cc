@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "base/check.h"
+#include "model/job_name.h"
 #include "service/agent/bandwidth_transfer.h"
 #include "service/steering/exec_hook.h"
 
@@ -21,7 +21,6 @@ namespace {
 
 // How much longer than it was told burn-in may take; less than the controller waits.
 constexpr std::chrono::seconds kBurnInPatience{5};
-constexpr size_t kShownBytes = 100;
 
 TransferOptions OptionsOf(const HostTestWanted& wanted) {
   TransferOptions options;
@@ -33,20 +32,6 @@ TransferOptions OptionsOf(const HostTestWanted& wanted) {
   options.rate_max = wanted.rate_max;
   options.length = wanted.length;
   return options;
-}
-
-// Without white space around it.
-std::string_view LastLine(std::string_view text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.remove_suffix(1);
-  const size_t end = text.rfind('\n');
-  return end == std::string_view::npos ? text : text.substr(end + 1);
-}
-
-// As much of it as can be shown: programs print what they like.
-std::string Shown(std::string_view text) {
-  std::string shown;
-  for (const char c : text.substr(0, kShownBytes)) shown += c >= ' ' && c <= '~' ? c : '?';
-  return shown;
 }
 
 }  // namespace
@@ -143,9 +128,9 @@ void HostTestRunner::BurnIn(const HostTestWanted& wanted, const std::atomic<bool
     done->error = fmt::format("it did not end within {} s", options.deadline.count() / 1000);
   } else if (!ran->ok()) {
     const std::string_view said = LastLine(ran->errors.empty() ? ran->output : ran->errors);
-    done->error = fmt::format("exit code {}: {}", ran->exit_code, Shown(said));
+    done->error = fmt::format("exit code {}: {}", ran->exit_code, model::PrintableText(said));
   } else if (!is_score) {
-    done->error = fmt::format("expected a number as its last line, found '{}'", Shown(line));
+    done->error = fmt::format("expected a number as its last line, found '{}'", model::PrintableText(line));
     done->is_refused = true;  // the program's fault
   } else {
     done->score = score;

@@ -167,4 +167,12 @@ Result<ExecHookOutcome> RunExecHook(const ExecHookOptions& options, std::string_
   return run.Finish();
 }
 
+std::string_view LastLine(std::string_view output) {
+  const size_t end = output.find_last_not_of(" \t\r\n");
+  if (end == std::string_view::npos) return {};
+  output = output.substr(0, end + 1);
+  const size_t begin = output.find_last_of("\r\n");
+  return begin == std::string_view::npos ? output : output.substr(begin + 1);
+}
+
 }  // namespace fairlead::service

@@ -44,4 +44,7 @@ struct ExecHookOutcome {
 // Errors: kInvalidArgument  no command; kUnavailable  it can't be started: says why.
 Result<ExecHookOutcome> RunExecHook(const ExecHookOptions& options, std::string_view input);
 
+// The last line that says something, without white space at its end; empty: there is none.
+std::string_view LastLine(std::string_view output);
+
 }  // namespace fairlead::service

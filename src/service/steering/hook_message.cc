@@ -6,6 +6,7 @@
 
 #include "report/printable_text.h"
 #include "service/steering/action_json.h"
+#include "service/steering/exec_hook.h"
 
 namespace fairlead::service {
 
@@ -24,14 +25,6 @@ std::string Shorten(std::string_view text) {
   size_t end = kMaxMessage;
   while (end > 0 && (static_cast<unsigned char>(clean[end]) & 0xC0) == 0x80) --end;  // not inside a character
   return clean.substr(0, end) + "..";
-}
-
-std::string_view LastLine(std::string_view output) {
-  const size_t end = output.find_last_not_of(" \t\r\n");
-  if (end == std::string_view::npos) return {};
-  output = output.substr(0, end + 1);
-  const size_t begin = output.find_last_of("\r\n");
-  return begin == std::string_view::npos ? output : output.substr(begin + 1);
 }
 
 }  // namespace
