@@ -191,7 +191,9 @@ void NodeChecks::BeginTransfers(SimTime now, Check* check) {
   std::vector<node_check::CheckedHost> checked;
   double line_rate = std::numeric_limits<double>::infinity();
   for (const TestedHost& host : check->hosts) {
-    checked.push_back({.leaf = fabric_.leaf_group(host.host), .num_nics = static_cast<uint32_t>(host.nics.size())});
+    checked.push_back({.leaf = fabric_.leaf_group(host.host),
+                       .pod = fabric_.pod(host.host),
+                       .num_nics = static_cast<uint32_t>(host.nics.size())});
     line_rate = std::min(line_rate, LineRateOf(host.host));
   }
   node_check::PairRoundOptions options;

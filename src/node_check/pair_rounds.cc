@@ -1,7 +1,10 @@
 #include "node_check/pair_rounds.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <numeric>
+#include <ranges>
 #include <utility>
 
 #include "base/check.h"
@@ -12,25 +15,8 @@ namespace {
 
 using Outcome = TransferResult::Outcome;
 
-// So few hosts have no usual rate of their own kind of pairs.
+// So few hosts have nothing that is usual among them, and need not be a region.
 constexpr size_t kLikeMin = 3;
-constexpr size_t kStepsOfTwo = 2;
-constexpr size_t kStepsOfThree = 6;
-
-// Neighbours in the list; the odd one joins the last.
-std::vector<std::vector<uint32_t>> PairUp(std::span<const uint32_t> hosts) {
-  std::vector<std::vector<uint32_t>> groups;
-  for (size_t i = 0; i + 1 < hosts.size(); i += 2) groups.push_back({hosts[i], hosts[i + 1]});
-  if (hosts.size() % 2 == 1) groups.back().push_back(hosts.back());
-  return groups;
-}
-
-// Sender and receiver, by place in the group: each pair, both directions.
-std::pair<size_t, size_t> PlacesAt(size_t step) {
-  constexpr std::array<std::pair<size_t, size_t>, 3> kPairs = {{{0, 1}, {1, 2}, {2, 0}}};
-  const auto [one, other] = kPairs[step / 2];
-  return step % 2 == 0 ? std::pair(one, other) : std::pair(other, one);
-}
 
 }  // namespace
 
@@ -64,28 +50,32 @@ PairRounds::PairRounds(std::vector<CheckedHost> hosts, const PairRoundOptions& o
     : hosts_(std::move(hosts)), options_(options), seen_(hosts_.size()) {
   FL_CHECK(hosts_.size() >= 2);
   FL_CHECK(std::ranges::all_of(hosts_, [](const CheckedHost& host) { return host.num_nics > 0; }));
-  std::vector<uint32_t> all(hosts_.size());
-  std::iota(all.begin(), all.end(), 0);
-  BeginRound(PairUp(all));
-  num_steps_ = 2 * steps_of_round_;
-  Plan();
+  regions_ = SplitIntoRegions(hosts_, kLikeMin);
+  BeginRound(FirstRound());
+  num_steps_ = 2 * steps_.size();  // the second round is of the same kind
+  PlanStep();
 }
 
-void PairRounds::BeginRound(std::vector<Group> groups) {
-  groups_ = std::move(groups);
-  const bool has_three = std::ranges::any_of(groups_, [](const Group& group) { return group.size() == 3; });
-  steps_of_round_ = has_three ? kStepsOfThree : kStepsOfTwo;
+void PairRounds::BeginRound(std::span<const HostGroup> groups) {
+  steps_ = ScheduleSteps(groups, hosts_);
   step_of_round_ = 0;
+  num_steps_ = num_finished_ + steps_.size();
 }
 
-void PairRounds::Plan() {
+void PairRounds::BeginNextRound() {
+  constexpr uint32_t kLastRound = 2;
+  while (step_of_round_ == steps_.size() && round_ < kLastRound) {
+    ++round_;
+    BeginRound(round_ == 1 ? SecondRound() : ThirdRound());
+  }
+}
+
+void PairRounds::PlanStep() {
   step_.clear();
-  if (step_of_round_ == steps_of_round_) return;
-  const auto [from, to] = PlacesAt(step_of_round_);
-  for (const Group& group : groups_) {
-    if (std::max(from, to) >= group.size()) continue;  // pairs are measured while groups of three have begun
-    const uint32_t num_nics = std::min(hosts_[group[from]].num_nics, hosts_[group[to]].num_nics);
-    for (uint32_t nic = 0; nic < num_nics; ++nic) step_.push_back({group[from], group[to], nic, nic});
+  if (step_of_round_ == steps_.size()) return;
+  for (const auto& [sender, receiver] : steps_[step_of_round_]) {
+    const uint32_t num_nics = std::min(hosts_[sender].num_nics, hosts_[receiver].num_nics);
+    for (uint32_t nic = 0; nic < num_nics; ++nic) step_.push_back({sender, receiver, nic, nic});
   }
 }
 
@@ -95,7 +85,7 @@ void PairRounds::Finish(std::span<const TransferResult> results) {
     const Transfer& transfer = step_[i];
     const TransferResult& result = results[i];
     if (result.outcome == Outcome::kNoAnswer) continue;
-    const Sight sight{.is_near = AreNear(transfer.sender, transfer.receiver),
+    const Sight sight{.distance = DistanceOf(hosts_[transfer.sender], hosts_[transfer.receiver]),
                       .has_failed = result.outcome == Outcome::kFailed,
                       .rate = result.outcome == Outcome::kFailed ? 0 : result.rate,
                       .lost_share = result.lost_share};
@@ -104,18 +94,8 @@ void PairRounds::Finish(std::span<const TransferResult> results) {
   }
   ++num_finished_;
   ++step_of_round_;
-  if (step_of_round_ == steps_of_round_ && round_ == 0) {
-    ++round_;
-    BeginRound(SecondRound());
-  } else if (step_of_round_ == steps_of_round_ && round_ == 1) {
-    ++round_;
-    std::vector<Group> groups = ThirdRound();
-    if (!groups.empty()) {
-      BeginRound(std::move(groups));
-      num_steps_ += steps_of_round_;
-    }
-  }
-  Plan();
+  BeginNextRound();
+  PlanStep();
 }
 
 void PairRounds::Note(uint32_t host, uint32_t partner, Side side, const Sight& sight) {
@@ -123,27 +103,42 @@ void PairRounds::Note(uint32_t host, uint32_t partner, Side side, const Sight& s
   if (!is_new && sight.rate > place->second.rate) place->second = sight;
 }
 
-// The slowest with the fastest; those that were together meet others, if there are any.
-std::vector<PairRounds::Group> PairRounds::SecondRound() const {
-  const UsualOfKind usual = UsualOfKinds();
-  std::vector<double> worst_share(hosts_.size(), 0);
-  for (uint32_t h = 0; h < hosts_.size(); ++h) {
+std::vector<HostGroup> PairRounds::FirstRound() const {
+  std::vector<HostGroup> groups;
+  for (const HostGroup& region : regions_) std::ranges::move(PairUp(region), std::back_inserter(groups));
+  return groups;
+}
+
+std::vector<HostGroup> PairRounds::SecondRound() const {
+  const std::vector<double> shares = WorstShares();
+  std::vector<HostGroup> groups;
+  for (const HostGroup& region : regions_) {
+    std::ranges::move(PairFastWithSlow(region, shares), std::back_inserter(groups));
+  }
+  return groups;
+}
+
+std::vector<double> PairRounds::WorstShares() const {
+  const UsualOfDistances usual = UsualOfAll();
+  std::vector<double> shares;
+  for (const std::map<Side, Sights>& sides : seen_) {
     std::optional<double> worst;
-    for (const auto& [side, sights] : seen_[h]) {
+    for (const auto& [side, sights] : sides) {
       double best = 0;
-      for (const auto& [partner, sight] : sights) {
-        best = std::max(best, sight.rate / std::max(usual[sight.is_near ? 1 : 0].rate, 1.0));
-      }
+      for (const auto& [partner, sight] : sights) best = std::max(best, ShareOf(sight, usual));
       worst = std::min(worst.value_or(best), best);
     }
-    worst_share[h] = worst.value_or(0);
+    shares.push_back(worst.value_or(0));
   }
-  std::vector<uint32_t> order(hosts_.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, [&](uint32_t a, uint32_t b) { return worst_share[a] > worst_share[b]; });
-  const size_t num_pairs = order.size() / 2;
-  std::vector<uint32_t> fast(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(num_pairs));
-  std::vector<uint32_t> slow(order.rbegin(), order.rbegin() + static_cast<std::ptrdiff_t>(num_pairs));
+  return shares;
+}
+
+// Those that were together meet others, if there are any.
+std::vector<HostGroup> PairRounds::PairFastWithSlow(HostGroup hosts, std::span<const double> shares) const {
+  std::ranges::stable_sort(hosts, std::greater(), [&](uint32_t host) { return shares[host]; });
+  const size_t num_pairs = hosts.size() / 2;
+  HostGroup fast(hosts.begin(), hosts.begin() + static_cast<std::ptrdiff_t>(num_pairs));
+  HostGroup slow(hosts.rbegin(), hosts.rbegin() + static_cast<std::ptrdiff_t>(num_pairs));
   const auto have_met = [this](uint32_t one, uint32_t other) { return PartnersOf(one).contains(other); };
   for (size_t i = 0; i < num_pairs; ++i) {
     if (!have_met(fast[i], slow[i])) continue;
@@ -153,22 +148,19 @@ std::vector<PairRounds::Group> PairRounds::SecondRound() const {
       break;
     }
   }
-  std::vector<uint32_t> list;
-  for (size_t i = 0; i < num_pairs; ++i) {
-    list.push_back(fast[i]);
-    list.push_back(slow[i]);
-  }
-  if (order.size() % 2 == 1) list.push_back(order[num_pairs]);
+  HostGroup list;
+  for (size_t i = 0; i < num_pairs; ++i) list.insert(list.end(), {fast[i], slow[i]});
+  if (hosts.size() % 2 == 1) list.push_back(hosts[num_pairs]);
   return PairUp(list);
 }
 
-std::vector<PairRounds::Group> PairRounds::ThirdRound() const {
-  const std::vector<bool> are_well = AreWell(UsualOfKinds());
+std::vector<HostGroup> PairRounds::ThirdRound() const {
+  const std::vector<bool> are_well = AreWell(UsualOfAll());
   std::vector<uint32_t> well;
   for (uint32_t h = 0; h < hosts_.size(); ++h) {
     if (are_well[h]) well.push_back(h);
   }
-  std::vector<Group> groups;
+  std::vector<HostGroup> groups;
   for (uint32_t h = 0; h < hosts_.size(); ++h) {
     if (!IsAmongTheBad(h, are_well)) continue;
     const std::set<uint32_t> met = PartnersOf(h);
@@ -180,25 +172,25 @@ std::vector<PairRounds::Group> PairRounds::ThirdRound() const {
   return groups;
 }
 
-PairRounds::Usual PairRounds::UsualOf(std::optional<bool> is_near, size_t* num_hosts) const {
-  size_t num_receivers = 0;
-  const Usual sent = UsualOf(true, is_near, num_hosts);
-  const Usual received = UsualOf(false, is_near, &num_receivers);
-  *num_hosts = std::min(*num_hosts, num_receivers);
-  return {std::max(sent.rate, received.rate), std::min(sent.lost_share, received.lost_share)};
+PairRounds::Usual PairRounds::UsualOf(std::optional<Distance> distance, const std::vector<bool>& suspects) const {
+  const Usual sent = UsualOf(true, distance, suspects);
+  const Usual received = UsualOf(false, distance, suspects);
+  return {.rate = std::max(sent.rate, received.rate), .lost_share = std::min(sent.lost_share, received.lost_share)};
 }
 
-PairRounds::Usual PairRounds::UsualOf(bool sends, std::optional<bool> is_near, size_t* num_hosts) const {
+PairRounds::Usual PairRounds::UsualOf(bool sends, std::optional<Distance> distance,
+                                      const std::vector<bool>& suspects) const {
   std::vector<double> rates;
   std::vector<double> losses;
-  for (const std::map<Side, Sights>& sides : seen_) {
+  for (uint32_t h = 0; h < hosts_.size(); ++h) {
     std::vector<double> rates_of_host;
     std::vector<double> losses_of_host;
-    for (const auto& [side, sights] : sides) {
+    for (const auto& [side, sights] : seen_[h]) {
       if (side.sends != sends) continue;
       const Sight* best = nullptr;
       for (const auto& [partner, sight] : sights) {
-        if (sight.has_failed || (is_near.has_value() && sight.is_near != *is_near)) continue;
+        if (sight.has_failed || sight.distance != distance.value_or(sight.distance)) continue;
+        if (suspects[h] || suspects[partner]) continue;
         if (best == nullptr || sight.rate > best->rate) best = &sight;
       }
       if (best == nullptr) continue;
@@ -209,28 +201,62 @@ PairRounds::Usual PairRounds::UsualOf(bool sends, std::optional<bool> is_near, s
     rates.push_back(MedianInPlace(rates_of_host));
     losses.push_back(MedianInPlace(losses_of_host));
   }
-  *num_hosts = rates.size();
-  return {MedianInPlace(rates), MedianInPlace(losses)};
+  return {.rate = MedianInPlace(rates), .lost_share = MedianInPlace(losses)};
 }
 
-PairRounds::UsualOfKind PairRounds::UsualOfKinds() const {
-  size_t num_hosts = 0;
-  const Usual all = UsualOf(std::nullopt, &num_hosts);
-  UsualOfKind usual = {all, all};
-  for (const bool is_near : {false, true}) {
-    const Usual of_kind = UsualOf(is_near, &num_hosts);
-    if (num_hosts >= kLikeMin) usual[is_near ? 1 : 0] = of_kind;
+bool PairRounds::HasLikes(Distance distance, const std::vector<bool>& suspects) const {
+  std::vector<size_t> num_partners;  // of each host that has any over this distance
+  for (uint32_t h = 0; h < hosts_.size(); ++h) {
+    std::set<uint32_t> partners;
+    for (const auto& [side, sights] : seen_[h]) {
+      for (const auto& [partner, sight] : sights) {
+        if (!sight.has_failed && sight.distance == distance && !suspects[h] && !suspects[partner]) {
+          partners.insert(partner);
+        }
+      }
+    }
+    if (!partners.empty()) num_partners.push_back(partners.size());
+  }
+  if (num_partners.size() < kLikeMin) return false;
+  const size_t num_pairs = std::accumulate(num_partners.begin(), num_partners.end(), size_t{0}) / 2;
+  return std::ranges::max(num_partners) < num_pairs;
+}
+
+bool PairRounds::IsBadOver(Distance distance, uint32_t host, const UsualOfDistances& usual) const {
+  return std::ranges::any_of(seen_[host] | std::views::values, [&](const Sights& sights) {
+    size_t num_bad = 0;
+    size_t num_seen = 0;
+    for (const auto& [partner, sight] : sights) {
+      if (sight.distance != distance) continue;
+      ++num_seen;
+      num_bad += FaultOf(sight, usual) == TransferFault::kNone ? 0 : 1;
+    }
+    return num_seen > 0 && num_bad == num_seen;
+  });
+}
+
+PairRounds::UsualOfDistances PairRounds::UsualOfAll() const {
+  std::vector<bool> suspects(hosts_.size());  // bad over a smaller distance
+  const Usual all = UsualOf(std::nullopt, suspects);
+  UsualOfDistances usual = {all, all, all};
+  for (const Distance distance : {Distance::kLeaf, Distance::kPod, Distance::kCore}) {
+    if (!HasLikes(distance, suspects)) continue;
+    Usual* found = &usual[static_cast<size_t>(distance)];
+    *found = UsualOf(distance, suspects);
+    found->is_like = true;
+    for (uint32_t h = 0; h < hosts_.size(); ++h) suspects[h] = suspects[h] || IsBadOver(distance, h, usual);
   }
   return usual;
 }
 
-double PairRounds::usual_rate() const {
-  size_t num_hosts = 0;
-  return UsualOf(std::nullopt, &num_hosts).rate;
+double PairRounds::usual_rate() const { return UsualOf(std::nullopt, std::vector<bool>(hosts_.size())).rate; }
+
+double PairRounds::ShareOf(const Sight& sight, const UsualOfDistances& usual) {
+  return sight.rate / std::max(LikeOf(sight, usual).rate, 1.0);
 }
 
-TransferFault PairRounds::FaultOf(const Sight& sight, const UsualOfKind& usual) const {
-  const Usual& like = usual[sight.is_near ? 1 : 0];
+TransferFault PairRounds::FaultOf(const Sight& sight, const UsualOfDistances& usual) const {
+  const Usual& like = LikeOf(sight, usual);
   if (sight.has_failed) return TransferFault::kFailed;
   if (sight.rate < options_.slow_below * like.rate) return TransferFault::kSlow;
   const bool is_lossy =
@@ -238,10 +264,16 @@ TransferFault PairRounds::FaultOf(const Sight& sight, const UsualOfKind& usual) 
   return is_lossy ? TransferFault::kLossy : TransferFault::kNone;
 }
 
-bool PairRounds::IsBadWith(uint32_t host, uint32_t partner, const UsualOfKind& usual) const {
+bool PairRounds::IsSure(const Sight& sight, const UsualOfDistances& usual) const {
+  const TransferFault fault = FaultOf(sight, usual);
+  return fault != TransferFault::kNone && (fault != TransferFault::kSlow || LikeOf(sight, usual).is_like);
+}
+
+bool PairRounds::IsBadWith(uint32_t host, uint32_t partner, const UsualOfDistances& usual, bool surely) const {
   return std::ranges::any_of(seen_[host], [&](const auto& one) {
     const auto sight = one.second.find(partner);
-    return sight != one.second.end() && FaultOf(sight->second, usual) != TransferFault::kNone;
+    if (sight == one.second.end()) return false;
+    return surely ? IsSure(sight->second, usual) : FaultOf(sight->second, usual) != TransferFault::kNone;
   });
 }
 
@@ -253,10 +285,11 @@ std::set<uint32_t> PairRounds::PartnersOf(uint32_t host) const {
   return partners;
 }
 
-std::vector<bool> PairRounds::AreWell(const UsualOfKind& usual) const {
+std::vector<bool> PairRounds::AreWell(const UsualOfDistances& usual) const {
   std::vector<bool> are_well(hosts_.size());
   for (uint32_t h = 0; h < hosts_.size(); ++h) {
-    are_well[h] = std::ranges::any_of(PartnersOf(h), [&](uint32_t partner) { return !IsBadWith(h, partner, usual); });
+    are_well[h] =
+        std::ranges::any_of(PartnersOf(h), [&](uint32_t partner) { return !IsBadWith(h, partner, usual, false); });
   }
   return are_well;
 }
@@ -267,7 +300,8 @@ bool PairRounds::IsAmongTheBad(uint32_t host, const std::vector<bool>& are_well)
          std::ranges::none_of(partners, [&](uint32_t partner) { return are_well[partner]; });
 }
 
-HostVerdict PairRounds::VerdictOf(uint32_t host, const UsualOfKind& usual, const std::vector<bool>& are_well) const {
+HostVerdict PairRounds::VerdictOf(uint32_t host, const UsualOfDistances& usual,
+                                  const std::vector<bool>& are_well) const {
   HostVerdict verdict;
   const std::set<uint32_t> partners = PartnersOf(host);
   verdict.num_partners = static_cast<uint32_t>(partners.size());
@@ -277,15 +311,15 @@ HostVerdict PairRounds::VerdictOf(uint32_t host, const UsualOfKind& usual, const
   for (const auto& [side, sights] : seen_[host]) {
     const auto is_worse = [&](const auto& one, const auto& other) {
       const auto rank = [&](const Sight& sight) {
-        return std::pair(FaultOf(sight, usual) == TransferFault::kNone,
-                         sight.rate / std::max(usual[sight.is_near ? 1 : 0].rate, 1.0));
+        return std::pair(FaultOf(sight, usual) == TransferFault::kNone, ShareOf(sight, usual));
       };
       return rank(one.second) < rank(other.second);
     };
     const Sight& best = std::ranges::max_element(sights, is_worse)->second;
-    const TransferFault fault = FaultOf(best, usual);
-    const bool fails = may_fail && fault != TransferFault::kNone && sights.size() >= 2;
-    const double share = best.rate / std::max(usual[best.is_near ? 1 : 0].rate, 1.0);
+    const bool fails =
+        may_fail && sights.size() >= 2 &&
+        std::ranges::all_of(sights | std::views::values, [&](const Sight& sight) { return IsSure(sight, usual); });
+    const double share = ShareOf(best, usual);
     const bool has_failed = verdict.kind == HostVerdict::Kind::kFailed;
     const bool is_shown = is_first || (fails && !has_failed) || (fails == has_failed && share < verdict.rate_share);
     is_first = false;
@@ -293,20 +327,20 @@ HostVerdict PairRounds::VerdictOf(uint32_t host, const UsualOfKind& usual, const
     if (fails) verdict.kind = HostVerdict::Kind::kFailed;
     verdict.nic = side.nic;
     verdict.sends = side.sends;
-    verdict.fault = fault;
+    verdict.fault = FaultOf(best, usual);
     verdict.rate_share = share;
     verdict.lost_share = best.lost_share;
   }
   if (verdict.kind == HostVerdict::Kind::kFailed) return verdict;
   if (are_well[host]) verdict.kind = HostVerdict::Kind::kPassed;
   for (const uint32_t partner : partners) {
-    if (IsBadWith(host, partner, usual)) verdict.bad_with.push_back(partner);
+    if (IsBadWith(host, partner, usual, are_well[host])) verdict.bad_with.push_back(partner);
   }
   return verdict;
 }
 
 std::vector<HostVerdict> PairRounds::Verdicts() const {
-  const UsualOfKind usual = UsualOfKinds();
+  const UsualOfDistances usual = UsualOfAll();
   const std::vector<bool> are_well = AreWell(usual);
   std::vector<HostVerdict> verdicts;
   for (uint32_t h = 0; h < hosts_.size(); ++h) verdicts.push_back(VerdictOf(h, usual, are_well));

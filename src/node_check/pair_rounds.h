@@ -4,17 +4,20 @@
 //     round 2   fastest, slowest    (h0 h5) (h3 h2) (h6 h4 h1)
 //     round 3   only those that are bad in both rounds with partners that are, too: with hosts that are well
 //
+// The first two rounds stay within regions, below one leaf where three or more of its hosts are checked.
+//
 // Problem     a transfer that is slow accuses two hosts and the path between them.
-// Method      each host is measured with two others at least, one direction at a time, all NICs of a pair at once. A
-//             transfer is bad if it failed, if it is slower than a share of what is usual among its like (pairs below
-//             one leaf, or not), or if it loses much more than they do. What is usual is the median over hosts of what
-//             each can do with its best partner, in the better direction: with the median of all transfers a third of
-//             bad hosts would pass for normal. A host has failed if one direction of one of its NICs is bad with each
-//             of its partners, one of which is well with another host; what is bad with one partner only is the
-//             partner's, or the path's.
+// Method      each host is measured with two others at least, one direction at a time, all NICs of a pair at once, and
+//             no two pairs through the same cable of the fabric at once (pair_schedule.h). A transfer is bad if it
+//             failed, if it is slower than a share of what is usual over its distance, or if it loses much more. What
+//             is usual is the median over hosts of what each can do with its best partner, in the better direction:
+//             with the median of all transfers a third of bad hosts would pass for normal. A host has failed if one
+//             direction of one of its NICs is bad with each of its partners, one of which is well with another host;
+//             what is bad with one partner only is the partner's, or the path's.
 // Guarantees  no host is in two groups at once. A host whose agent is silent never fails, nor does one that had a
-//             single partner. While fewer than half of the hosts are bad, and all else is alike, no other one fails
-//             (tested exhaustively for up to 9 hosts).
+//             single partner, nor one that is slow over distances that nobody else was measured over. While fewer than
+//             half of the hosts are bad, and all else is alike, no other one fails (tested exhaustively for up to 9
+//             hosts).
 // Cost        O(hosts x NICs x log) for each round.
 // Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md section 7.4. DLRover's network check.
 #pragma once
@@ -29,14 +32,10 @@
 #include <string_view>
 #include <vector>
 
+#include "node_check/pair_schedule.h"
 #include "node_check/transfer_plan.h"
 
 namespace fairlead::node_check {
-
-struct CheckedHost {
-  uint32_t leaf = 0;      // hosts with the same one are near each other
-  uint32_t num_nics = 1;  // that are measured; NIC i with the partner's NIC i
-};
 
 struct PairRoundOptions {
   // Below this share of the median of its like a transfer is slow. 0: no rate
@@ -94,7 +93,6 @@ class PairRounds final : public TransferPlan {
   double usual_rate() const;
 
  private:
-  using Group = std::vector<uint32_t>;
   struct Side {
     uint32_t nic = 0;
     bool sends = false;
@@ -103,7 +101,7 @@ class PairRounds final : public TransferPlan {
   };
   // Of one direction of one NIC with one partner: the best of its measurements.
   struct Sight {
-    bool is_near = false;
+    Distance distance = Distance::kLeaf;
     bool has_failed = false;
     double rate = 0;
     double lost_share = 0;
@@ -112,36 +110,53 @@ class PairRounds final : public TransferPlan {
   struct Usual {
     double rate = 0;
     double lost_share = 0;
+    bool is_like = false;  // else of any distance, for want of others
   };
-  using UsualOfKind = std::array<Usual, 2>;  // [near]
+  using UsualOfDistances = std::array<Usual, kNumDistances>;
 
-  void BeginRound(std::vector<Group> groups);
-  void Plan();
-  std::vector<Group> SecondRound() const;
-  std::vector<Group> ThirdRound() const;
+  void BeginRound(std::span<const HostGroup> groups);
+  void BeginNextRound();
+  void PlanStep();
+  std::vector<HostGroup> FirstRound() const;
+  std::vector<HostGroup> SecondRound() const;
+  std::vector<HostGroup> ThirdRound() const;
+  // Of a region.
+  std::vector<HostGroup> PairFastWithSlow(HostGroup hosts, std::span<const double> shares) const;
+  // [host] of what is usual, in its worst direction with its best partner.
+  std::vector<double> WorstShares() const;
   void Note(uint32_t host, uint32_t partner, Side side, const Sight& sight);
-  bool AreNear(uint32_t one, uint32_t other) const { return hosts_[one].leaf == hosts_[other].leaf; }
-  // Of hosts with pairs of this kind; nothing: of all. The better one of the two directions: a host that is bad in one
-  // lowers its partner's other one.
-  Usual UsualOf(std::optional<bool> is_near, size_t* num_hosts) const;
-  Usual UsualOf(bool sends, std::optional<bool> is_near, size_t* num_hosts) const;
-  UsualOfKind UsualOfKinds() const;
-  TransferFault FaultOf(const Sight& sight, const UsualOfKind& usual) const;
+  // Over one distance; nothing: over all. Without suspects. The better one of the two directions: a host that is bad
+  // in one lowers its partner's other one.
+  Usual UsualOf(std::optional<Distance> distance, const std::vector<bool>& suspects) const;
+  Usual UsualOf(bool sends, std::optional<Distance> distance, const std::vector<bool>& suspects) const;
+  // Whether three hosts or more were measured over this distance, and not all of them with the same one.
+  bool HasLikes(Distance distance, const std::vector<bool>& suspects) const;
+  // One direction of a NIC with each partner over this distance.
+  bool IsBadOver(Distance distance, uint32_t host, const UsualOfDistances& usual) const;
+  // From the smallest distance on: what is bad over it doesn't count for what is usual over a greater one.
+  UsualOfDistances UsualOfAll() const;
+  static const Usual& LikeOf(const Sight& sight, const UsualOfDistances& usual) {
+    return usual[static_cast<size_t>(sight.distance)];
+  }
+  static double ShareOf(const Sight& sight, const UsualOfDistances& usual);
+  TransferFault FaultOf(const Sight& sight, const UsualOfDistances& usual) const;
+  // Bad, and not only by comparison with what is not its like.
+  bool IsSure(const Sight& sight, const UsualOfDistances& usual) const;
   // With one partner, over all sides.
-  bool IsBadWith(uint32_t host, uint32_t partner, const UsualOfKind& usual) const;
+  bool IsBadWith(uint32_t host, uint32_t partner, const UsualOfDistances& usual, bool surely) const;
   std::set<uint32_t> PartnersOf(uint32_t host) const;
   // [host] whether it has a partner with whom nothing was bad.
-  std::vector<bool> AreWell(const UsualOfKind& usual) const;
+  std::vector<bool> AreWell(const UsualOfDistances& usual) const;
   // Bad with each partner, of whom none is well.
   bool IsAmongTheBad(uint32_t host, const std::vector<bool>& are_well) const;
-  HostVerdict VerdictOf(uint32_t host, const UsualOfKind& usual, const std::vector<bool>& are_well) const;
+  HostVerdict VerdictOf(uint32_t host, const UsualOfDistances& usual, const std::vector<bool>& are_well) const;
 
   std::vector<CheckedHost> hosts_;
   PairRoundOptions options_;
+  std::vector<HostGroup> regions_;
   uint32_t round_ = 0;
-  std::vector<Group> groups_;  // of the round
-  size_t step_of_round_ = 0;   // with those that have no transfer
-  size_t steps_of_round_ = 0;
+  std::vector<std::vector<HostTransfer>> steps_;  // of the round
+  size_t step_of_round_ = 0;
   size_t num_steps_ = 0;
   size_t num_finished_ = 0;
   std::vector<Transfer> step_;

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <set>
+#include <span>
+#include <tuple>
 
 #include "base/random.h"
 
@@ -159,6 +162,86 @@ TEST(PairRoundsTest, FarPairsAreSlowerThanNearOnes) {
     rounds.Finish(results);
   }
   EXPECT_THAT(Failed(rounds), ElementsAre(9));
+}
+
+// A fabric that is oversubscribed: all hosts of a leaf share one cable to the spines, all of a pod one to the core.
+// Those that are in a transfer through it at once have a share of it each.
+struct Oversubscribed {
+  std::vector<CheckedHost> hosts;
+  double of_leaf = 1;  // what its cable carries, in rates of a host
+  double of_pod = 1;
+};
+
+std::vector<TransferResult> MeasureStep(const Oversubscribed& fabric, const std::vector<SimulatedHost>& hosts,
+                                        std::span<const Transfer> step, Random* random) {
+  using Cable = std::tuple<bool, bool, uint32_t>;  // of a pod, up, number
+  const auto cables_of = [&](const Transfer& transfer) {
+    const CheckedHost& from = fabric.hosts[transfer.sender];
+    const CheckedHost& to = fabric.hosts[transfer.receiver];
+    std::vector<Cable> cables;
+    if (from.leaf != to.leaf)
+      cables.insert(cables.end(), {Cable(false, true, from.leaf), Cable(false, false, to.leaf)});
+    if (from.pod != to.pod) cables.insert(cables.end(), {Cable(true, true, from.pod), Cable(true, false, to.pod)});
+    return cables;
+  };
+  std::map<Cable, int> users;
+  for (const Transfer& transfer : step) {
+    for (const Cable& cable : cables_of(transfer)) ++users[cable];
+  }
+  std::vector<TransferResult> results;
+  for (const Transfer& transfer : step) {
+    TransferResult result = Measure(transfer, hosts, random);
+    for (const Cable& cable : cables_of(transfer)) {
+      const double capacity = std::get<0>(cable) ? fabric.of_pod : fabric.of_leaf;
+      result.rate = std::min(result.rate, kRate * capacity / users[cable]);
+    }
+    results.push_back(result);
+  }
+  return results;
+}
+
+PairRounds CheckAll(const Oversubscribed& fabric, const std::vector<SimulatedHost>& hosts, Random* random) {
+  PairRounds rounds(fabric.hosts, {});
+  while (!rounds.step().empty()) rounds.Finish(MeasureStep(fabric, hosts, rounds.step(), random));
+  EXPECT_EQ(rounds.num_finished_steps(), rounds.num_steps());
+  return rounds;
+}
+
+// The transfers of a check must not be what slows its transfers.
+TEST(PairRoundsTest, PairsOfOneStepDoNotShareCables) {
+  Random random(1);
+  for (int run = 0; run < 2000; ++run) {
+    Oversubscribed fabric{.hosts = {}, .of_leaf = random.Uniform(0.5, 2), .of_pod = random.Uniform(0.25, 1)};
+    const auto num_leaves = static_cast<uint32_t>(1 + random.Below(6));
+    for (uint32_t leaf = 0; leaf < num_leaves; ++leaf) {
+      const uint64_t num_hosts = 1 + random.Below(6);
+      for (uint64_t h = 0; h < num_hosts; ++h) fabric.hosts.push_back({.leaf = leaf, .pod = leaf / 3, .num_nics = 1});
+    }
+    const auto n = static_cast<uint32_t>(fabric.hosts.size());
+    if (n < 3) continue;
+    std::vector<SimulatedHost> hosts(n);
+    std::set<uint32_t> bad;
+    for (uint32_t h = 0; h < n; ++h) {
+      if (random.Uniform() >= 0.15) continue;
+      bad.insert(h);
+      (random.Uniform() < 0.5 ? hosts[h].sends : hosts[h].receives) = random.Uniform(0.1, 0.2);
+    }
+    if (2 * bad.size() >= n) continue;
+    const std::vector<HostVerdict> verdicts = CheckAll(fabric, hosts, &random).Verdicts();
+    for (uint32_t h = 0; h < n; ++h) {
+      const auto num_near = std::ranges::count(fabric.hosts, fabric.hosts[h].leaf, &CheckedHost::leaf);
+      if (bad.contains(h)) {
+        // Of fewer most may be bad, and are then what is usual.
+        if (num_near >= 3 && verdicts[h].kind == Kind::kPassed) ADD_FAILURE() << "run " << run << " host " << h;
+        continue;
+      }
+      EXPECT_NE(verdicts[h].kind, Kind::kFailed) << "run " << run << " host " << h << " of " << n;
+      if (verdicts[h].kind == Kind::kUndecided) continue;
+      for (const uint32_t other : verdicts[h].bad_with) {
+        EXPECT_TRUE(bad.contains(other)) << "run " << run << ": " << h << " and " << other << " of " << n;
+      }
+    }
+  }
 }
 
 // Every set of bad hosts among up to 9, bad in every way.
