@@ -75,6 +75,22 @@ function delays(detail) {
     ] }));
 }
 
+function threads(detail) {
+  const places = detail.threads ?? [];
+  if (places.length === 0) return null;
+  return section("Where their threads are",
+    h("p", { class: "hint" }, "As the kernels of their hosts say. Ranks whose first threads are in the same place are shown as one; the first line of each is that thread."),
+    places.map((alike, i) => [
+      h("h3", { key: `ranks ${i}` }, alike.is_accused ? mark("bad", alike.ranks) : alike.ranks),
+      table({ id: `threads-${i}`, caption: `Threads of ${alike.ranks}`, rows: alike.groups.map((group, n) => ({ ...group, n })), key: (row) => row.n, columns: [
+        { key: "count", label: "threads", cell: (row) => row.count ?? 1, isNumber: true },
+        { key: "name", label: "name", cell: (row) => row.name },
+        { key: "state", label: "state", cell: (row) => row.state },
+        { key: "place", label: "in the kernel, innermost first", cell: (row) => (row.place ? h("code", {}, row.place) : "not there, or not known"), isWide: true },
+      ] }),
+    ]));
+}
+
 function history(detail) {
   const past = detail.history ?? [];
   return past.length > 0 && section("Found about these hosts before", table({ id: "history", caption: "Other findings about these hosts, the newest first", rows: past, key: (row) => row.id, columns: [
@@ -115,6 +131,6 @@ export function findingView(facts, name, detail) {
     h("div", { key: "sections", class: "sections" },
       (finding.evidence ?? []).length > 0 && section("Evidence", h("ul", {}, finding.evidence.map((one) => h("li", { key: one }, one)))),
       detail && !Number.isFinite(detail.seen_at_s) && section("What it was made from", h("p", { class: "hint" }, "is not known any more: the controller was started again, or keeps newer ones only")),
-      detail && iterations(finding, detail), detail && waits(detail), detail && delays(detail), detail && history(detail),
+      detail && iterations(finding, detail), detail && waits(detail), detail && threads(detail), detail && delays(detail), detail && history(detail),
       detail && (detail.next ?? []).length > 0 && section("Next", h("ul", {}, detail.next.map((step) => h("li", { key: step.command }, h("code", {}, step.command), h("br", {}), step.shows)))))];
 }

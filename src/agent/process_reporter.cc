@@ -21,6 +21,7 @@ SeenProcess WithoutRecords(SeenProcess process) {
   process.report.operations_since.reset();
   process.report.progress.clear();
   process.report.connections.clear();
+  process.report.threads.clear();
   process.report.busy_connections = 0;
   return process;
 }

@@ -33,6 +33,7 @@ using wire::LiveBlock;
 constexpr size_t kBlocksInText = 12;
 constexpr size_t kWaitsInText = 12;
 constexpr size_t kDelaysInText = 8;
+constexpr size_t kThreadsInText = 6;  // kinds of a rank
 
 std::string CostOf(const wire::LiveFinding& finding) {
   if (!finding.cost_share) return "";
@@ -132,6 +133,36 @@ std::string WaitLines(const FindingDetail& detail) {
                         to.is_culprit ? "   <- accused" : "");
   }
   return text;
+}
+
+// "4 x", "": how many threads.
+std::string CountOf(const wire::LiveThreadGroup& group) {
+  return group.count > 1 ? fmt::format("{} x", group.count) : "";
+}
+
+std::string PlaceOf(const wire::LiveThreadGroup& group) {
+  return CleanText(group.place.empty() ? "(not in the kernel, or not known)" : group.place);
+}
+
+Document ThreadTable(const FindingDetail& detail) {
+  Document document;
+  for (const wire::LiveThreads& alike : detail.threads) {
+    document +=
+        Document(fmt::format("\nThreads of {}{}\n\n", CleanText(alike.ranks), alike.is_accused ? "   <- accused" : ""));
+    report::TextTable table({{"", report::Align::kRight},
+                             {"thread", report::Align::kLeft},
+                             {"state", report::Align::kLeft},
+                             {"in the kernel, innermost first", report::Align::kLeft}});
+    for (size_t i = 0; i < std::min(alike.groups.size(), kThreadsInText); ++i) {
+      const wire::LiveThreadGroup& group = alike.groups[i];
+      table.AddRow({CountOf(group), CleanText(group.name), CleanText(group.state), PlaceOf(group)});
+    }
+    document += Document(std::move(table));
+    if (alike.groups.size() > kThreadsInText) {
+      document += Document(fmt::format("  and {} more kinds\n", alike.groups.size() - kThreadsInText));
+    }
+  }
+  return document;
 }
 
 Document DelayTable(const FindingDetail& detail) {
@@ -289,6 +320,23 @@ std::string RenderFacts(const FindingDetail& detail, const MomentText& moment) {
   return html + "</tbody></table>\n";
 }
 
+std::string RenderThreads(const FindingDetail& detail) {
+  if (detail.threads.empty()) return "";
+  std::string html =
+      "<section>\n<h2>Where their threads are</h2>\n<p class=\"muted\">As the kernels of their hosts say. Ranks whose "
+      "first threads are in the same place are shown as one; the first line of each is that thread.</p>\n";
+  for (const wire::LiveThreads& alike : detail.threads) {
+    html += fmt::format("<h3>{}{}</h3>\n<table>\n<tbody>\n", EscapeMarkup(alike.ranks),
+                        alike.is_accused ? " (accused)" : "");
+    for (const wire::LiveThreadGroup& group : alike.groups) {
+      html += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td><code>{}</code></td></tr>\n", CountOf(group),
+                          EscapeMarkup(group.name), EscapeMarkup(group.state), EscapeMarkup(PlaceOf(group)));
+    }
+    html += "</tbody></table>\n";
+  }
+  return html + "</section>\n";
+}
+
 std::string RenderList(const char* title, const std::vector<std::string>& items) {
   if (items.empty()) return "";
   std::string html = fmt::format("<section>\n<h2>{}</h2>\n<ul>\n", title);
@@ -312,6 +360,7 @@ Document DescribeFinding(const FindingDetail& detail, const MomentText& moment) 
   Document document = facts.Take();
   document += IterationTable(detail);
   document += Document(WaitLines(detail));
+  document += ThreadTable(detail);
   document += DelayTable(detail);
   if (!detail.history.empty()) {
     std::string text = "\nFound about these hosts before\n\n";
@@ -349,6 +398,7 @@ std::string RenderFindingPage(const FindingDetail& detail, const MomentText& mom
     body +=
         fmt::format("<section>\n<h2>{}</h2>\n{}</section>\n", EscapeMarkup(figure.heading), RenderFigure(figure, ""));
   }
+  body += RenderThreads(detail);
   std::vector<std::string> history;
   for (const wire::PastFinding& past : detail.history) history.push_back(EscapeMarkup(PastText(past, moment)));
   body += RenderList("Found about these hosts before", history);

@@ -72,6 +72,23 @@ TEST(FindingSheetTest, AHangShowsWhoWaitsAndThatNothingHasEndedSince) {
   EXPECT_EQ(report::FindMarkupError(RenderFindingPage(detail, Moment, "Of a test.")), "");
 }
 
+TEST(FindingSheetTest, ThreadsOfStuckRanksAreShownAsTheirKernelsSay) {
+  wire::FindingDetail detail = Slow();
+  detail.threads = {{.ranks = "rank 3",
+                     .is_accused = true,
+                     .groups = {{.name = "python", .state = "blocked", .place = "nfs_wait < sys_read"}}},
+                    {.ranks = "7 ranks: 0–2, 4–7",
+                     .groups = {{.name = "python", .state = "sleeping", .place = std::string(160, 'f')},
+                                {.name = "pool", .state = "sleeping", .place = "", .count = 12}}}};
+  const std::string text = DescribeFinding(detail, Moment).Render(report::OutputFormat::kTable, 100);
+  EXPECT_THAT(text, HasSubstr("Threads of rank 3   <- accused"));
+  EXPECT_THAT(text, HasSubstr("python  blocked  nfs_wait < sys_read"));
+  EXPECT_THAT(text, HasSubstr("12 x"));
+  const std::string page = RenderFindingPage(detail, Moment, "Of a test.");
+  EXPECT_THAT(page, HasSubstr("<code>nfs_wait &lt; sys_read</code>"));
+  EXPECT_EQ(report::FindMarkupError(page), "");
+}
+
 TEST(FindingSheetTest, SlowTransfersAreATableAndAMatrix) {
   wire::FindingDetail detail = Slow();
   detail.blocks.clear();

@@ -36,12 +36,23 @@ struct TransferDelay {
   friend bool operator==(const TransferDelay&, const TransferDelay&) = default;
 };
 
+// Ranks whose first threads are in the same place.
+struct RankThreads {
+  std::vector<RankId> ranks;        // ascending
+  bool is_accused = false;          // one of them
+  std::vector<ThreadGroup> groups;  // of the first accused one, or of the first: its first thread, then by size
+
+  friend bool operator==(const RankThreads&, const RankThreads&) = default;
+};
+
 struct FindingProof {
   SimTime seen_at;                     // when the finding was confirmed, on the clock of the diagnosis
   std::vector<IterationBlock> blocks;  // oldest first; until now
   WaitPicture waits;                   // as of seen_at; empty: nobody was stuck
   std::vector<TransferDelay> delays;   // likewise; ascending; empty: it is not about transfers
   uint32_t num_delays_left_out = 0;
+  std::vector<RankThreads> threads =
+      {};                       // likewise; accused ranks first, then by number; empty: it is not about a hang
   std::vector<HostId> host_of;  // [rank]; empty where there are no delays
 
   friend bool operator==(const FindingProof&, const FindingProof&) = default;

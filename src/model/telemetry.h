@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -158,6 +159,29 @@ struct ConnectionRecord {
   friend bool operator==(const ConnectionRecord&, const ConnectionRecord&) = default;
 };
 
+// Of a thread, as its kernel says. Wire and dump values: never renumber.
+enum class ThreadState : uint8_t {
+  kSleeping = 0,  // waits, and can be woken
+  kRunning = 1,
+  kBlocked = 2,  // waits for a device or a file server, and can't be killed
+  kStopped = 3,  // by a signal or a debugger
+  kEnded = 4,
+};
+
+// "sleeping", "running", "blocked", "stopped", "ended".
+std::string_view Name(ThreadState state);
+
+// Threads of one process that are in the same place, as the kernel of its host sees them.
+struct ThreadGroup {
+  std::string name;  // without the digits at its end; what the process or a library calls them
+  ThreadState state = ThreadState::kSleeping;
+  std::string place;  // functions of the kernel, innermost first, " < " between them; empty: in none, or not known
+  uint32_t count = 1;
+  bool is_first = false;  // the process's first thread is among them: in Python the training script
+
+  friend bool operator==(const ThreadGroup&, const ThreadGroup&) = default;
+};
+
 // What one rank has done since its report before. Read out of its memory by the agent, so a frozen rank reports, too.
 struct RankReport {
   JobId job;
@@ -177,6 +201,8 @@ struct RankReport {
   // With a message under way. Nothing: not known.
   std::optional<uint32_t> busy_connections;
   bool is_finalizing = false;  // the rank has begun to leave: its silence is no fault
+  // Now and then, of a rank that has done nothing for a while.
+  std::vector<ThreadGroup> threads = {};
 
   friend bool operator==(const RankReport&, const RankReport&) = default;
 };

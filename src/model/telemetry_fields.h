@@ -17,6 +17,8 @@ inline constexpr uint64_t kNumEnumerators<model::TransferPhase> = 7;
 template <>
 inline constexpr uint64_t kNumEnumerators<model::ProcessState> = 3;
 template <>
+inline constexpr uint64_t kNumEnumerators<model::ThreadState> = 5;
+template <>
 inline constexpr uint64_t kNumEnumerators<model::ProcessEnd> = 3;
 template <>
 inline constexpr uint64_t kNumEnumerators<model::HostSymptom> = 10;
@@ -96,6 +98,15 @@ void Describe(Archive& archive, Record& connection) {
   archive.Optional(16, "last_progress", connection.last_progress);
 }
 
+template <class Archive, codec::IsRecord<ThreadGroup> Record>
+void Describe(Archive& archive, Record& group) {
+  archive.Required(1, "name", group.name);
+  archive.Required(2, "state", group.state);
+  archive.Optional(3, "place", group.place);
+  archive.Required(4, "count", group.count);
+  archive.Optional(5, "is_first", group.is_first);
+}
+
 template <class Archive, codec::IsRecord<RankReport> Record>
 void Describe(Archive& archive, Record& report) {
   archive.Optional("job", report.job);
@@ -108,6 +119,7 @@ void Describe(Archive& archive, Record& report) {
   archive.Optional("connections", report.connections);
   archive.Optional("busy_connections", report.busy_connections);
   archive.Optional("is_finalizing", report.is_finalizing);
+  archive.Optional("threads", report.threads);
 }
 
 template <class Archive, codec::IsRecord<RankLiveness> Record>

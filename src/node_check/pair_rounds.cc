@@ -204,8 +204,8 @@ PairRounds::Usual PairRounds::UsualOf(bool sends, std::optional<Distance> distan
   return {.rate = MedianInPlace(rates), .lost_share = MedianInPlace(losses)};
 }
 
-bool PairRounds::HasLikes(Distance distance, const std::vector<bool>& suspects) const {
-  std::vector<size_t> num_partners;  // of each host that has any over this distance
+std::optional<PairRounds::Likes> PairRounds::FindLikes(Distance distance, const std::vector<bool>& suspects) const {
+  std::map<uint32_t, size_t> num_partners;  // of each host that has any over this distance
   for (uint32_t h = 0; h < hosts_.size(); ++h) {
     std::set<uint32_t> partners;
     for (const auto& [side, sights] : seen_[h]) {
@@ -215,11 +215,16 @@ bool PairRounds::HasLikes(Distance distance, const std::vector<bool>& suspects) 
         }
       }
     }
-    if (!partners.empty()) num_partners.push_back(partners.size());
+    if (!partners.empty()) num_partners[h] = partners.size();
   }
-  if (num_partners.size() < kLikeMin) return false;
-  const size_t num_pairs = std::accumulate(num_partners.begin(), num_partners.end(), size_t{0}) / 2;
-  return std::ranges::max(num_partners) < num_pairs;
+  if (num_partners.size() < kLikeMin) return std::nullopt;
+  size_t num_ends = 0;
+  for (const auto& [host, count] : num_partners) num_ends += count;
+  Likes likes;
+  for (const auto& [host, count] : num_partners) {
+    if (2 * count == num_ends) likes.centre = host;
+  }
+  return likes;
 }
 
 bool PairRounds::IsBadOver(Distance distance, uint32_t host, const UsualOfDistances& usual) const {
@@ -240,10 +245,11 @@ PairRounds::UsualOfDistances PairRounds::UsualOfAll() const {
   const Usual all = UsualOf(std::nullopt, suspects);
   UsualOfDistances usual = {all, all, all};
   for (const Distance distance : {Distance::kLeaf, Distance::kPod, Distance::kCore}) {
-    if (!HasLikes(distance, suspects)) continue;
+    const std::optional<Likes> likes = FindLikes(distance, suspects);
+    if (!likes.has_value()) continue;
     Usual* found = &usual[static_cast<size_t>(distance)];
     *found = UsualOf(distance, suspects);
-    found->is_like = true;
+    found->likes = likes;
     for (uint32_t h = 0; h < hosts_.size(); ++h) suspects[h] = suspects[h] || IsBadOver(distance, h, usual);
   }
   return usual;
@@ -264,16 +270,19 @@ TransferFault PairRounds::FaultOf(const Sight& sight, const UsualOfDistances& us
   return is_lossy ? TransferFault::kLossy : TransferFault::kNone;
 }
 
-bool PairRounds::IsSure(const Sight& sight, const UsualOfDistances& usual) const {
+bool PairRounds::IsSure(uint32_t host, const Sight& sight, const UsualOfDistances& usual) const {
   const TransferFault fault = FaultOf(sight, usual);
-  return fault != TransferFault::kNone && (fault != TransferFault::kSlow || LikeOf(sight, usual).is_like);
+  if (fault != TransferFault::kSlow) return fault != TransferFault::kNone;
+  const std::optional<Likes>& likes = LikeOf(sight, usual).likes;
+  if (likes.has_value()) return likes->centre != host;
+  return sight.distance == Distance::kLeaf;  // slower than others over greater distances
 }
 
 bool PairRounds::IsBadWith(uint32_t host, uint32_t partner, const UsualOfDistances& usual, bool surely) const {
   return std::ranges::any_of(seen_[host], [&](const auto& one) {
     const auto sight = one.second.find(partner);
     if (sight == one.second.end()) return false;
-    return surely ? IsSure(sight->second, usual) : FaultOf(sight->second, usual) != TransferFault::kNone;
+    return surely ? IsSure(host, sight->second, usual) : FaultOf(sight->second, usual) != TransferFault::kNone;
   });
 }
 
@@ -316,9 +325,9 @@ HostVerdict PairRounds::VerdictOf(uint32_t host, const UsualOfDistances& usual,
       return rank(one.second) < rank(other.second);
     };
     const Sight& best = std::ranges::max_element(sights, is_worse)->second;
-    const bool fails =
-        may_fail && sights.size() >= 2 &&
-        std::ranges::all_of(sights | std::views::values, [&](const Sight& sight) { return IsSure(sight, usual); });
+    const bool fails = may_fail && sights.size() >= 2 &&
+                       std::ranges::all_of(sights | std::views::values,
+                                           [&](const Sight& sight) { return IsSure(host, sight, usual); });
     const double share = ShareOf(best, usual);
     const bool has_failed = verdict.kind == HostVerdict::Kind::kFailed;
     const bool is_shown = is_first || (fails && !has_failed) || (fails == has_failed && share < verdict.rate_share);

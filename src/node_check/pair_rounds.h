@@ -15,9 +15,9 @@
 //             direction of one of its NICs is bad with each of its partners, one of which is well with another host;
 //             what is bad with one partner only is the partner's, or the path's.
 // Guarantees  no host is in two groups at once. A host whose agent is silent never fails, nor does one that had a
-//             single partner, nor one that is slow over distances that nobody else was measured over. While fewer than
-//             half of the hosts are bad, and all else is alike, no other one fails (tested exhaustively for up to 9
-//             hosts).
+//             single partner, nor one that is slow over distances that nothing was measured over without it. While
+//             fewer than half of the hosts are bad, and all else is alike, no other one fails (tested exhaustively for
+//             up to 9 hosts).
 // Cost        O(hosts x NICs x log) for each round.
 // Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md section 7.4. DLRover's network check.
 #pragma once
@@ -107,10 +107,14 @@ class PairRounds final : public TransferPlan {
     double lost_share = 0;
   };
   using Sights = std::map<uint32_t, Sight>;  // [partner]
+  // Three hosts or more that were measured over one distance.
+  struct Likes {
+    std::optional<uint32_t> centre = {};  // all of them with this one: nothing is known without it
+  };
   struct Usual {
     double rate = 0;
     double lost_share = 0;
-    bool is_like = false;  // else of any distance, for want of others
+    std::optional<Likes> likes = {};  // nothing: of any distance, for want of others
   };
   using UsualOfDistances = std::array<Usual, kNumDistances>;
 
@@ -129,8 +133,7 @@ class PairRounds final : public TransferPlan {
   // in one lowers its partner's other one.
   Usual UsualOf(std::optional<Distance> distance, const std::vector<bool>& suspects) const;
   Usual UsualOf(bool sends, std::optional<Distance> distance, const std::vector<bool>& suspects) const;
-  // Whether three hosts or more were measured over this distance, and not all of them with the same one.
-  bool HasLikes(Distance distance, const std::vector<bool>& suspects) const;
+  std::optional<Likes> FindLikes(Distance distance, const std::vector<bool>& suspects) const;
   // One direction of a NIC with each partner over this distance.
   bool IsBadOver(Distance distance, uint32_t host, const UsualOfDistances& usual) const;
   // From the smallest distance on: what is bad over it doesn't count for what is usual over a greater one.
@@ -141,7 +144,7 @@ class PairRounds final : public TransferPlan {
   static double ShareOf(const Sight& sight, const UsualOfDistances& usual);
   TransferFault FaultOf(const Sight& sight, const UsualOfDistances& usual) const;
   // Bad, and not only by comparison with what is not its like.
-  bool IsSure(const Sight& sight, const UsualOfDistances& usual) const;
+  bool IsSure(uint32_t host, const Sight& sight, const UsualOfDistances& usual) const;
   // With one partner, over all sides.
   bool IsBadWith(uint32_t host, uint32_t partner, const UsualOfDistances& usual, bool surely) const;
   std::set<uint32_t> PartnersOf(uint32_t host) const;

@@ -244,6 +244,19 @@ TEST(PairRoundsTest, PairsOfOneStepDoNotShareCables) {
   }
 }
 
+// A host with a neighbour and one far partner, which is the neighbour's, too: what they do without it tells.
+TEST(PairRoundsTest, OfThreeHostsBelowTwoLeavesTheSlowOneIsNamed) {
+  Random random(2);
+  for (uint32_t slow = 0; slow < 3; ++slow) {
+    std::vector<SimulatedHost> hosts(3);
+    hosts[slow].receives = 0.3;
+    const Oversubscribed fabric{.hosts = {{.leaf = 0}, {.leaf = 1}, {.leaf = 1}}, .of_leaf = 1, .of_pod = 1};
+    const std::vector<HostVerdict> verdicts = CheckAll(fabric, hosts, &random).Verdicts();
+    // The only one below its leaf may be as slow as all paths from there.
+    EXPECT_EQ(verdicts[slow].kind, slow == 0 ? Kind::kUndecided : Kind::kFailed) << slow;
+  }
+}
+
 // Every set of bad hosts among up to 9, bad in every way.
 TEST(PairRoundsTest, NobodyInnocentFailsWhileMostAreWell) {
   const std::vector<SimulatedHost> ways = {

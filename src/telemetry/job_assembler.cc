@@ -330,6 +330,7 @@ model::RankReport JobAssembler::Translate(const ProcessReport& report, RankId ra
   result.at = report.at;
   result.operations_since = report.operations_since;
   result.is_finalizing = report.is_finalizing;
+  result.threads = report.threads;
   for (model::OperationRecord record : report.operations) {
     if (translate(&record.communicator, &record.peer)) result.operations.push_back(std::move(record));
   }

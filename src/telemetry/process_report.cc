@@ -22,11 +22,10 @@ class Fault {
   std::string Take() { return std::move(text_); }
   bool is_found() const { return !text_.empty(); }
 
-  void Text(std::string_view field, const std::string& text) {
+  void Text(std::string_view field, const std::string& text, size_t most = kProcessTextMax) {
     const bool is_printable = std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
-    if (text.size() <= kProcessTextMax && is_printable) return;
-    Note(field, fmt::format("at most {} characters of printable ASCII", kProcessTextMax),
-         fmt::format("{} bytes", text.size()));
+    if (text.size() <= most && is_printable) return;
+    Note(field, fmt::format("at most {} characters of printable ASCII", most), fmt::format("{} bytes", text.size()));
   }
   void Instant(std::string_view field, SimTime time) {
     if (IsReportInstant(time)) return;
@@ -71,6 +70,11 @@ void Check(const model::OperationRecord& operation, size_t num_communicators, Fa
   if (operation.finished.has_value()) fault->Instant("finished", *operation.finished);
 }
 
+void Check(const model::ThreadGroup& group, Fault* fault) {
+  fault->Text("name", group.name);
+  fault->Text("place", group.place, kThreadPlaceMax);
+}
+
 void Check(const model::ProgressRecord& progress, size_t num_communicators, Fault* fault) {
   fault->Place("communicator", progress.communicator, num_communicators);
   fault->Peer("peer", progress.peer);
@@ -106,7 +110,8 @@ std::string FindIn(std::string_view list, const std::vector<Record>& records, Ch
 bool IsReportInstant(SimTime time) { return time.ns() >= kInstantMin && time.ns() <= kInstantMax; }
 
 size_t NumRecords(const ProcessReport& report) {
-  return report.communicators.size() + report.operations.size() + report.progress.size() + report.connections.size();
+  return report.communicators.size() + report.operations.size() + report.progress.size() + report.connections.size() +
+         report.threads.size();
 }
 
 std::string FindFault(const ProcessReport& report) {
@@ -114,6 +119,7 @@ std::string FindFault(const ProcessReport& report) {
   fault.Instant("at", report.at);
   if (report.operations_since.has_value()) fault.Instant("operations_since", *report.operations_since);
   fault.Count("records", NumRecords(report), kProcessRecordsMax);
+  fault.Count("threads", report.threads.size(), kThreadGroupsMax);
   if (fault.is_found()) return fault.Take();
   const size_t num = report.communicators.size();
   std::string text = FindIn("communicators", report.communicators, [](const auto& one, Fault* f) { Check(one, f); });
@@ -126,6 +132,7 @@ std::string FindFault(const ProcessReport& report) {
   if (text.empty()) {
     text = FindIn("connections", report.connections, [&](const auto& one, Fault* f) { Check(one, num, f); });
   }
+  if (text.empty()) text = FindIn("threads", report.threads, [](const auto& one, Fault* f) { Check(one, f); });
   return text;
 }
 

@@ -40,6 +40,8 @@ struct ProcessReport {
   // So far: what its plugin had no room for. In this look: slots with values that can't be.
   uint64_t num_dropped = 0;
   uint32_t num_damaged = 0;
+  // Now and then, of a process that has done nothing for a while; at most kThreadGroupsMax.
+  std::vector<model::ThreadGroup> threads = {};
 
   friend bool operator==(const ProcessReport&, const ProcessReport&) = default;
 };
@@ -56,10 +58,12 @@ struct SeenProcess {
 // Bounds of what a tracker reports (segment_tracker.h), so that sums and differences of a job's values are numbers:
 // instants -2^61..2^62 ns, sums of durations 0..2^61 ns, other sums up to 2^62, ranks of communicators below 2^20.
 inline constexpr size_t kProcessTextMax = 64;         // bytes of each text, printable ASCII
-inline constexpr size_t kProcessRecordsMax = 32'768;  // communicators, operations, progress and connections together
+inline constexpr size_t kThreadGroupsMax = 24;        // of a process
+inline constexpr size_t kThreadPlaceMax = 160;        // bytes of each place, printable ASCII
+inline constexpr size_t kProcessRecordsMax = 32'768;  // all that NumRecords counts
 
 bool IsReportInstant(SimTime time);
-// Communicators, too.
+// Communicators and threads, too.
 size_t NumRecords(const ProcessReport& report);
 
 // The job is not checked: that is a name, with rules at its receiver. The error in a report from outside (ids out of

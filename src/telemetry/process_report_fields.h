@@ -42,6 +42,7 @@ void Describe(Archive& archive, Record& process) {
   archive.Required(18, "end", process.exit.end);
   archive.Optional(19, "ended_at", process.exit.at);
   archive.Required(20, "ended_within", process.exit.within);
+  archive.Required(21, "threads", report.threads);
   archive.Law([&] { return FindFault(process); });
 }
 

@@ -103,6 +103,13 @@ RankReport DrawRankReport(const JobLayout& layout, Random& random) {
       random.Below(5), [&] { return DrawConnection(layout, random); }, [](const ConnectionRecord& c) { return c.key; });
   if (random.Below(2) == 0) report.busy_connections = codec::AnyInteger<uint32_t>(&random);
   report.is_finalizing = random.Below(4) == 0;
+  for (uint64_t n = random.Below(3); n > 0; --n) {
+    report.threads.push_back({.name = codec::AnyText(&random),
+                              .state = static_cast<model::ThreadState>(random.Below(5)),
+                              .place = codec::AnyText(&random),
+                              .count = codec::AnyInteger<uint32_t>(&random),
+                              .is_first = random.Below(2) == 0});
+  }
   return report;
 }
 

@@ -1,6 +1,6 @@
 // Our own form of a recording of telemetry: JSON lines, in order of arrival.
 //
-//     {"fairlead_telemetry":2,"layout":{"job":4,"ranks":[{"host":0},{"host":1}],"communicators":[{"ranks":[0,1]}]}}
+//     {"fairlead_telemetry":3,"layout":{"job":4,"ranks":[{"host":0},{"host":1}],"communicators":[{"ranks":[0,1]}]}}
 //     {"rank_report":{"job":4,"rank":0,"number":0,"at":1000000000,"operations":[…],"connections":[…]}}
 //     {"host_report":{"job":4,"host":0,"number":0,"at":1000000000,"ranks":[{"rank":0}]}}
 //
@@ -9,6 +9,7 @@
 //     1   reports tell only what is new
 //     2   and how far the rank is: progress, operations_since, busy_connections; pending operations stand in every
 //         report. A report of version 1 is one that does not tell.
+//     3   and where the threads of ranks are that have done nothing for a while
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,7 @@
 
 namespace fairlead::telemetry {
 
-inline constexpr uint64_t kTelemetryDumpVersion = 2;  // that is written; it and all before are read
+inline constexpr uint64_t kTelemetryDumpVersion = 3;  // that is written; it and all before are read
 inline constexpr std::string_view kTelemetryDumpKey = "fairlead_telemetry";
 
 // Writes record by record.

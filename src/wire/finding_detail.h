@@ -52,6 +52,24 @@ struct LiveDelay {
   friend bool operator==(const LiveDelay&, const LiveDelay&) = default;
 };
 
+struct LiveThreadGroup {
+  std::string name;
+  std::string state;  // "sleeping", "running", "blocked", "stopped", "ended"
+  std::string place;  // functions of the kernel, innermost first; empty: in none, or not known
+  uint32_t count = 1;
+
+  friend bool operator==(const LiveThreadGroup&, const LiveThreadGroup&) = default;
+};
+
+// Ranks whose first threads are in the same place.
+struct LiveThreads {
+  std::string ranks;  // "rank 3", "1,023 ranks: 0–4, 6–1023"
+  bool is_accused = false;
+  std::vector<LiveThreadGroup> groups;  // of one of them: that of its first thread, then by size
+
+  friend bool operator==(const LiveThreads&, const LiveThreads&) = default;
+};
+
 // Another finding that names one of the hosts.
 struct PastFinding {
   uint64_t id = 0;
@@ -79,6 +97,7 @@ struct FindingDetail {
   std::vector<LiveDelay> delays;
   uint32_t delays_left_out = 0;
   std::vector<std::string> rank_hosts;  // [rank]; empty where there are no delays
+  std::vector<LiveThreads> threads;     // accused ranks first; empty: not known, or not a hang
   std::vector<PastFinding> history;     // newest first
   std::vector<NextStep> next;
 
@@ -116,6 +135,21 @@ void Describe(Archive& archive, Record& delay) {
   archive.Optional("is_accused", delay.is_accused);
 }
 
+template <class Archive, codec::IsRecord<LiveThreadGroup> Record>
+void Describe(Archive& archive, Record& group) {
+  archive.Required("name", group.name);
+  archive.Required("state", group.state);
+  archive.Optional("place", group.place);
+  archive.Required("count", group.count);
+}
+
+template <class Archive, codec::IsRecord<LiveThreads> Record>
+void Describe(Archive& archive, Record& threads) {
+  archive.Required("ranks", threads.ranks);
+  archive.Optional("is_accused", threads.is_accused);
+  archive.Required("groups", threads.groups);
+}
+
 template <class Archive, codec::IsRecord<PastFinding> Record>
 void Describe(Archive& archive, Record& finding) {
   archive.Required("id", finding.id);
@@ -141,6 +175,7 @@ void Describe(Archive& archive, Record& detail) {
   archive.Optional("delays", detail.delays);
   archive.Optional("delays_left_out", detail.delays_left_out);
   archive.Optional("rank_hosts", detail.rank_hosts);
+  archive.Optional("threads", detail.threads);
   archive.Optional("history", detail.history);
   archive.Optional("next", detail.next);
   // What draws it relies on that.

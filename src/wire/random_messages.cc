@@ -35,6 +35,11 @@ void Keep(telemetry::SeenProcess* process) {
   Keep(&process->exit.within);
   Keep(&report.at);
   Keep(&report.operations_since);
+  report.threads.resize(std::min(report.threads.size(), telemetry::kThreadGroupsMax));
+  for (model::ThreadGroup& group : report.threads) {
+    Keep(&group.name);
+    Keep(&group.place);
+  }
   for (telemetry::ProcessCommunicator& communicator : report.communicators) {
     Keep(&communicator.name);
     communicator.num_ranks %= 1 << 20;

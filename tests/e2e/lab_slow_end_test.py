@@ -4,6 +4,7 @@ Five hosts below one leaf; three of them are free, and stand by.
 
 usage: lab_slow_end_test.py PROGRAM SOURCE_DIR
 """
+import json
 import pathlib
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import tempfile
 import unittest
 
 from lab import Lab
-from patience import PATIENCE_S, wait_until
+from patience import PATIENCE_S, fetch, wait_until
 
 PROGRAM = ""
 SCENARIO = """title: two hosts that train, and three that are free
@@ -58,6 +59,10 @@ class SlowEndTest(unittest.TestCase):
         self.assertEqual(found["action"], "isolate and restart", found)
         self.assertIn("test", found["signs"])
         self.assertTrue(any("what host h1 reaches with other hosts" in line for line in found["evidence"]), found)
+        # Where the ranks were when it was found, as their kernels say.
+        threads = json.loads(fetch(f"{self.lab.page}/v1/findings/{found['id']}")[1])["threads"]
+        self.assertTrue(any(alike["is_accused"] for alike in threads), threads)
+        self.assertTrue(any(group["place"] for alike in threads for group in alike["groups"]), threads)
         run.send_signal(signal.SIGINT)
         run.wait(PATIENCE_S)
 

@@ -6,6 +6,7 @@
 #include "diagnosis/c4d/death_watch.h"
 #include "diagnosis/c4d/independent_signs.h"
 #include "diagnosis/c4d/slow_detectors.h"
+#include "diagnosis/c4d/thread_places.h"
 #include "diagnosis/c4d/waits_of_job.h"
 #include "model/culprits.h"
 
@@ -71,6 +72,7 @@ FindingProof C4dMaster::MakeProof(const Finding& finding, SimTime now) const {
   } else if (finding.syndrome != Syndrome::kNonCommSlow) {
     proof.waits = model::Fold(PictureWaits(*picture_, finding, QueryAt(now, true)), kWaitNodesMax);
     if (proof.waits.edges.empty()) proof.waits = {};
+    proof.threads = FindThreadPlaces(*picture_, finding, now);
   }
   return proof;
 }

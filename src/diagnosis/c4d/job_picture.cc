@@ -84,6 +84,10 @@ bool JobPicture::Add(SimTime now, const model::RankReport& report, const Complet
   rank.has_reported = true;
   if (rank.is_silent) SetSilent(report.rank, false);
   rank.is_finalizing |= report.is_finalizing;
+  if (!report.threads.empty()) {
+    rank.threads = report.threads;
+    rank.threads_heard = now;
+  }
   touched_.clear();
   for (const model::OperationRecord& record : report.operations) AddOperation(now, report, *serial, record);
   for (const model::ProgressRecord& record : report.progress) AddProgress(now, report, *serial, record);

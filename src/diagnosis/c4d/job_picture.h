@@ -77,6 +77,8 @@ struct RankState {
   SimTime alive_until = SimTime(std::numeric_limits<int64_t>::min());  // not yet seen alive
   SimTime gone_at;
   std::vector<ConnectionState> connections;  // ascending keys
+  std::vector<model::ThreadGroup> threads;   // as last told
+  SimTime threads_heard;                     // on the master's clock
 };
 
 struct HostState {

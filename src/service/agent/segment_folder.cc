@@ -218,7 +218,8 @@ FolderLook SegmentFolder::Look() {
   look.at = SimTime(ReadClockNs(CLOCK_MONOTONIC)) + clock_offset_;
   patience_ms_ = kPatienceMs;
   std::erase_if(records_, [](const auto& entry) { return entry.second.now == 0; });
-  for (auto& [user, records] : records_) records.latest = std::exchange(records.now, 0);
+  for (auto& [user, records] : records_) records = {.latest = records.now};
+  num_threads_ = 0;
   if (const auto files = ListFiles(&look.faults); files.ok()) {
     for (const FileName& file : *files) processes_.try_emplace(file);
   } else {
@@ -294,6 +295,19 @@ bool SegmentFolder::IsTooMuch(const Process& process, const telemetry::ProcessRe
   return false;
 }
 
+void SegmentFolder::AddThreads(int32_t pid, Process* process, telemetry::ProcessReport* report) {
+  if (!process->stillness.IsDue(*report)) return;
+  Records& records = records_[process->user];
+  const uint32_t num_max =
+      std::min(options_.num_threads_per_user_max - records.threads, options_.num_threads_max - num_threads_);
+  if (num_max == 0) return;  // at a later look
+  ProcessThreads threads = ReadThreads(options_.proc_folder, pid, num_max);
+  records.threads += threads.num_read;
+  num_threads_ += threads.num_read;
+  report->threads = std::move(threads.groups);
+  process->stillness.NoteLook(report->at);
+}
+
 bool SegmentFolder::LookAt(const FileName& file, Process* process, FolderLook* look) {
   const int32_t pid = file.first;
   const Result<ProcessStat> stat = ReadProcessStat(options_.proc_folder, pid);
@@ -345,6 +359,7 @@ bool SegmentFolder::LookAt(const FileName& file, Process* process, FolderLook* l
         fmt::format("processes of user {} tell more than is kept of one user; it is left out for a minute", user)));
     return false;
   }
+  if (is_there && !options_.only_looks) AddThreads(pid, process, &seen.report);
   if (!is_there) {
     seen.exit = ExitOf(*process, look->at);
     const bool is_regular = HasEndedByItself(seen.report, inode == 0, seen.exit.code);

@@ -41,6 +41,7 @@
 #include "model/telemetry.h"
 #include "service/agent/exit_watch.h"
 #include "service/agent/process_owner.h"
+#include "service/agent/thread_groups.h"
 #include "telemetry/process_report.h"
 #include "telemetry/segment_tracker.h"
 
@@ -72,6 +73,10 @@ struct SegmentFolderOptions {
   // Records of all processes in one look, shared by the users that have many; > 0. Larger: more memory that files with
   // full tables can take, some 300 bytes for each.
   uint64_t num_records_max = 400'000;
+  // Threads whose place is read in one look, of one user and of all; > 0. Larger: places of stuck processes are known
+  // sooner; smaller: less work that one user can make.
+  uint32_t num_threads_per_user_max = 256;
+  uint32_t num_threads_max = 1024;
   // Beside the agent: the first look tells all that a segment remembers, and no file is taken away.
   bool only_looks = false;
 };
@@ -107,10 +112,12 @@ class SegmentFolder {
     std::optional<SimTime> last_alive;  // when that was last known for sure
     std::optional<telemetry::SegmentTracker> tracker;
     SimTime left_out_until;
+    Stillness stillness;
   };
   struct Records {
-    uint64_t latest = 0;  // in the look before
-    uint64_t now = 0;     // in this one, so far
+    uint64_t latest = 0;   // in the look before
+    uint64_t now = 0;      // in this one, so far
+    uint32_t threads = 0;  // read in this one
   };
 
   using FileName = std::pair<int32_t, std::string>;  // number of the process, and the name in the folder
@@ -118,6 +125,8 @@ class SegmentFolder {
   Result<std::set<FileName>> ListFiles(std::vector<SegmentFault>* faults) const;
   // Whether the process's records are too many beside those of its user; it is left out then.
   bool IsTooMuch(const Process& process, const telemetry::ProcessReport& report);
+  // Where its threads are, if it has done nothing for a while.
+  void AddThreads(int32_t pid, Process* process, telemetry::ProcessReport* report);
   std::string PathOf(const FileName& file) const;
   Status Open(const FileName& file, Process* process) const;
   // Inode of the file of that name; 0: nothing; none: the query failed.
@@ -137,6 +146,7 @@ class SegmentFolder {
   SimDuration clock_offset_;
   bool has_looked_ = false;
   int64_t patience_ms_ = 0;           // of this look, for what the kernel is about to tell
+  uint32_t num_threads_ = 0;          // read in this look
   std::unique_ptr<ExitWatch> exits_;  // none where it only looks
   std::map<FileName, Process> processes_;
   std::map<uint32_t, Records> records_;  // [user]

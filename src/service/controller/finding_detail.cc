@@ -64,6 +64,19 @@ std::vector<wire::NextStep> NextStepsOf(const std::string& job, const Finding& f
   return steps;
 }
 
+wire::LiveThreads MakeLive(const model::RankThreads& alike) {
+  model::WaitNode node;
+  node.ranks = alike.ranks;
+  wire::LiveThreads live{.ranks = report::LabelOf(node), .is_accused = alike.is_accused, .groups = {}};
+  for (const model::ThreadGroup& group : alike.groups) {
+    live.groups.push_back({.name = group.name,
+                           .state = std::string(model::Name(group.state)),
+                           .place = group.place,
+                           .count = group.count});
+  }
+  return live;
+}
+
 }  // namespace
 
 wire::LiveFinding MakeLive(const std::string& job, const Finding& finding, const report::CulpritNames& names) {
@@ -121,6 +134,7 @@ wire::FindingDetail MakeDetail(const std::string& job, const Finding& finding,
                              .is_accused = delay.is_accused});
   }
   detail.delays_left_out = proof->num_delays_left_out;
+  for (const model::RankThreads& alike : proof->threads) detail.threads.push_back(MakeLive(alike));
   for (const HostId host : proof->host_of) detail.rank_hosts.push_back(names.host(host));
   return detail;
 }
