@@ -89,6 +89,15 @@ enum class StartKind : uint8_t {
   kBackfilled,  // uses what a job that has waited for too long can't use yet, and gives it back at once
 };
 
+// How far a job would be, had it run alone on its part of the cluster.
+struct IsolatedProgress {
+  double done_s = 0;     // that its iterations until the last round would have taken
+  double remaining = 0;  // iterations, at the last round
+  double speed = 0;      // iterations/s, at the last round; 0 = there was none
+
+  friend bool operator==(const IsolatedProgress&, const IsolatedProgress&) = default;
+};
+
 // What a policy remembers about a job. The caller stores what the plan says and hands it back; a new job has the
 // defaults.
 struct JobMemory {
@@ -100,7 +109,9 @@ struct JobMemory {
   double score = 0;                      // accumulated over rounds
   std::optional<uint32_t> size;          // [sizes] that it is to run at, where a policy changes it in small moves
   std::optional<PsWorkerConfig> config;  // the same for a job of parameter servers and workers
-  std::vector<double> rounds_on_type;    // [gpu_type] rounds received
+  std::vector<double> rounds_on_type;    // [gpu_type] rounds received since shares of time were solved
+  std::vector<double> type_shares;       // [gpu_type] share of time
+  IsolatedProgress isolated;
 
   friend bool operator==(const JobMemory&, const JobMemory&) = default;
 };
@@ -152,6 +163,7 @@ enum class Trigger : uint8_t {
 
 struct ClusterMemory {
   std::optional<SimTime> last_round;  // when resources were last changed by a regular round
+  uint64_t shared_jobs = 0;           // tells for which jobs shares of time were solved; 0 = none were
 
   friend bool operator==(const ClusterMemory&, const ClusterMemory&) = default;
 };

@@ -19,6 +19,7 @@
 #include "scheduling/optimus/optimus.h"
 #include "scheduling/pollux/pollux.h"
 #include "scheduling/srtf/srtf.h"
+#include "scheduling/themis/themis.h"
 
 namespace fairlead::scheduling {
 namespace {
@@ -82,6 +83,18 @@ constexpr OptionField<AiturboOptions> kAiturboFields[] = {
      "an unpredictable job is not stopped earlier, s; higher: fewer restarts"},
 };
 
+using gavel::GavelOptions;
+constexpr OptionField<GavelOptions> kGavelFields[] = {
+    {"round_s", [](GavelOptions& o) -> double& { return o.round_s; },
+     "length of a round, s; lower: shares are met sooner, more restarts"},
+};
+
+using themis::ThemisOptions;
+constexpr OptionField<ThemisOptions> kThemisFields[] = {
+    {"round_s", [](ThemisOptions& o) -> double& { return o.round_s; },
+     "length of a round, s; lower: shares are met sooner, more restarts"},
+};
+
 using pollux::PolluxOptions;
 constexpr OptionField<PolluxOptions> kPolluxFields[] = {
     {"round_s", [](PolluxOptions& o) -> double& { return o.round_s; }, "time between two searches, s"},
@@ -130,7 +143,16 @@ constexpr Entry kEntries[] = {
      [](uint64_t, const PolicySettings& s) { return gittins::CreateGittins(Apply(kGittinsFields, s)); }},
     {"optimus", NoOptions, [](uint64_t, const PolicySettings&) -> Result<Policy> { return optimus::CreateOptimus(); }},
     {"drf", NoOptions, [](uint64_t, const PolicySettings&) -> Result<Policy> { return drf::CreateDrf(); }},
-    {"gavel", NoOptions, [](uint64_t, const PolicySettings&) { return gavel::CreateGavel(); }},
+    {"gavel", [] { return Describe(kGavelFields); },
+     [](uint64_t, const PolicySettings& s) { return gavel::CreateGavel(Apply(kGavelFields, s)); }},
+    {"gavel-throughput", [] { return Describe(kGavelFields); },
+     [](uint64_t, const PolicySettings& s) {
+       GavelOptions options = Apply(kGavelFields, s);
+       options.goal = gavel::GavelGoal::kThroughput;
+       return gavel::CreateGavel(options);
+     }},
+    {"themis", [] { return Describe(kThemisFields); },
+     [](uint64_t, const PolicySettings& s) { return themis::CreateThemis(Apply(kThemisFields, s)); }},
     {"pollux", [] { return Describe(kPolluxFields); },
      [](uint64_t seed, const PolicySettings& s) -> Result<Policy> {
        PolluxOptions options = Apply(kPolluxFields, s);

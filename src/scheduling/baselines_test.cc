@@ -216,7 +216,7 @@ TEST(DrfTest, ExampleOfThePaper) {
 // all that it can have, so z = 1.
 TEST(GavelTest, SharesOfTwoJobs) {
   const auto shares = gavel::SolveMaxMinShares({{1, 1, {1, 4}}, {1, 1, {1, 1}}}, {1, 1}).value();
-  EXPECT_NEAR(shares.worst, 1, 1e-8);
+  EXPECT_NEAR(shares.value, 1, 1e-8);
   EXPECT_NEAR(shares.shares[1][0] + shares.shares[1][1], 1, 1e-8);
 }
 
@@ -250,7 +250,7 @@ TEST(GavelTest, FeasibleAndNotBelowEqualShares) {
     for (size_t t = 0; t < num_types; ++t) EXPECT_LE(used[t], counts[t] + 1e-8);
     // X[j][t] = c count_t with c = min(1 / GPUs, 1 / GPUs asked for) gives every job scale * c * GPUs >= c * GPUs.
     const double c = std::min(1 / gpus, 1 / gpus_asked);
-    EXPECT_GE(result.worst, c * gpus - 1e-8) << "seed " << seed;
+    EXPECT_GE(result.value, c * gpus - 1e-8) << "seed " << seed;
   }
 }
 
@@ -267,6 +267,37 @@ TEST(GavelTest, JobsRunOnTheTypeThatSuitsThem) {
   EXPECT_EQ(plan.jobs[1].nodes.size(), 1u);
   EXPECT_NE(plan.jobs[0].nodes[0].node, plan.jobs[1].nodes[0].node);
   EXPECT_EQ(plan.jobs[0].memory.rounds_on_type.size() + plan.jobs[1].memory.rounds_on_type.size(), 3u);
+}
+
+// One GPU, two equal jobs: X = 1/2 each. After the first round job 0 has had 1.5 of 2 rounds, each having started with
+// a half, and job 1 a quarter: priorities 2/3 and 2. A third job makes all rounds be forgotten: each has a third of
+// the time and of the rounds.
+TEST(GavelTest, PrioritiesAreSharesOverTheRoundsReceived) {
+  ExampleSnapshot example(1, 1);
+  example.AddJob(1, 1, 1e6);
+  example.AddJob(1, 1, 1e6);
+  const auto policy = gavel::CreateGavel().value();
+  const AllocationPlan first = policy->Decide(example.snapshot).value();
+  EXPECT_NEAR(first.jobs[0].reason.score, 0.5 / 0.5, 1e-9);
+  example.Apply(first, 360);
+  const AllocationPlan second = policy->Decide(example.snapshot).value();
+  EXPECT_THAT(GpusOf(second), ElementsAre(0, 1));
+  EXPECT_NEAR(second.jobs[1].reason.score, 0.5 / 0.25, 1e-9);
+  example.Apply(second, 360);
+  example.AddJob(1, 1, 1e6);
+  const AllocationPlan third = policy->Decide(example.snapshot).value();
+  EXPECT_THAT(GpusOf(third), ElementsAre(1, 0, 0));
+  EXPECT_NEAR(third.jobs[0].reason.score, 1, 1e-9);
+}
+
+// Two GPUs of different types and three jobs. The largest sum is 10 of job 0 on the first and 2.5 of job 2 on the
+// second; job 1, slower than job 2 on both, gets nothing. By worst-off jobs each would get something.
+TEST(GavelTest, ThroughputIsSummed) {
+  const std::vector<ShareJob> jobs = {{1, {10, 1}, 0}, {1, {3, 2}, 0}, {1, {4, 2.5}, 0}};
+  const auto shares = SolveLargestSum(jobs, {1, 1}).value();
+  EXPECT_NEAR(shares.value, 12.5, 1e-8);
+  EXPECT_NEAR(shares.shares[0][0], 1, 1e-8);
+  EXPECT_NEAR(shares.shares[2][1], 1, 1e-8);
 }
 
 // Equal jobs, none running: shares differ by at most one GPU, as 1 / x is convex.
