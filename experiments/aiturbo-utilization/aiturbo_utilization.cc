@@ -45,7 +45,7 @@ struct Averages {
 // 8 nodes of 4 GPUs and 40 cores: as many cores as the exchange rate of 10 to a GPU says.
 sim::ElasticOptions Cluster() {
   sim::ElasticOptions options;
-  options.cluster = {8, 4, 40, 0};
+  options.cluster = {{{8, 4}}, 40, 0};
   options.units = {10, 1};
   options.only_events = true;
   return options;

@@ -56,8 +56,7 @@ Result<report::AllocationExplanation> ExplainElasticJob(const ElasticExplainOpti
   FL_RETURN_IF_ERROR(LoadWorkload(options, &workload));
   FL_ASSIGN_OR_RETURN(const uint32_t job, FindJob(workload.jobs, options.job));
   sim::ElasticOptions simulation;
-  simulation.cluster.num_nodes = options.num_nodes;
-  simulation.cluster.gpus_per_node = options.gpus_per_node;
+  simulation.cluster.groups = {{options.num_nodes, options.gpus_per_node}};
   std::vector<scheduling::DecisionRecord> records;
   simulation.observer = scheduling::RecordDecisionsAbout(JobId(job), &records);
   FL_RETURN_IF_ERROR(sim::RunElasticSimulation(workload.jobs, *policy, simulation, &StopRequested()).status());

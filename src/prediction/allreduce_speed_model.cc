@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <unsupported/Eigen/NonLinearOptimization>
 #include <unsupported/Eigen/NumericalDiff>
 
@@ -42,14 +43,37 @@ Status CheckObservation(const ReplicaConfiguration& c, size_t index) {
       index + 1, c.nodes, c.replicas, c.local_batch));
 }
 
+// Parameters that a fit does not choose.
+struct FixedParameters {
+  std::optional<double> compute_alpha;
+  bool has_growth = true;  // false: the network's beta is at its lower bound
+};
+
+FixedParameters FixFor(std::span<const ReplicaObservation> observations) {
+  FixedParameters fixed;
+  double compute = 0;
+  double most_replicas = 0;
+  bool is_one_batch = true;
+  for (const ReplicaObservation& observation : observations) {
+    compute += observation.compute_time.value() / static_cast<double>(observations.size());
+    most_replicas = std::max(most_replicas, observation.configuration.replicas);
+    is_one_batch &= observation.configuration.local_batch == observations.front().configuration.local_batch;
+  }
+  if (is_one_batch && IsPositive(compute)) fixed.compute_alpha = compute / 2;
+  fixed.has_growth = most_replicas > 2;
+  return fixed;
+}
+
 // Free variables to parameters: positive ones by exp, gamma by a sine between its bounds.
-ReplicaSpeedModel FromVariables(const VectorXd& v) {
+ReplicaSpeedModel FromVariables(const VectorXd& v, const FixedParameters& fixed) {
   const auto positive = [&](Index i) { return kLowest + std::exp(std::clamp(v(i), -60.0, 60.0)); };
   ReplicaSpeedModel model;
   model.compute = {positive(0), positive(1)};
   model.across = {positive(2), positive(3)};
   model.inside = {positive(4), positive(5)};
   model.gamma = 1 + (kGammaMax - 1) * (1 + std::sin(v(6))) / 2;
+  if (fixed.compute_alpha) model.compute.alpha = *fixed.compute_alpha;
+  if (!fixed.has_growth) model.across.beta = model.inside.beta = kLowest;
   return model;
 }
 
@@ -85,6 +109,7 @@ struct SpeedResiduals {
   // NOLINTEND(readability-identifier-naming)
 
   std::span<const ReplicaObservation> observations;
+  FixedParameters fixed;
   bool has_across = false;
   bool has_inside = false;
   // Of the root mean squares of both errors, from the solve before.
@@ -96,7 +121,7 @@ struct SpeedResiduals {
   int values() const { return static_cast<int>(2 * observations.size() + 3 + static_cast<size_t>(kNumParameters)); }
 
   int operator()(const VectorXd& variables, VectorXd& residuals) const {
-    const ReplicaSpeedModel model = FromVariables(variables);
+    const ReplicaSpeedModel model = FromVariables(variables, fixed);
     const double count = static_cast<double>(observations.size());
     const double compute_share = 1 / std::sqrt(2 * compute_error * count);
     const double total_share = 1 / std::sqrt(2 * total_error * count);
@@ -125,7 +150,7 @@ VectorXd SolveRoots(SpeedResiduals residuals) {
   VectorXd variables = StartVariables();
   for (int round = 0; round < kNumSolves; ++round) {
     SolveSquares(residuals, variables);
-    const ReplicaSpeedModel model = FromVariables(variables);
+    const ReplicaSpeedModel model = FromVariables(variables, residuals.fixed);
     double compute = 0;
     double total = 0;
     for (const ReplicaObservation& observation : residuals.observations) {
@@ -169,7 +194,8 @@ Seconds ReplicaSpeedModel::IterationTime(const ReplicaConfiguration& c) const {
   return Seconds(c.accumulations * local + joined);
 }
 
-Result<ReplicaSpeedModel> FitReplicaSpeedModel(std::span<const ReplicaObservation> observations) {
+Result<ReplicaSpeedModel> FitReplicaSpeedModel(std::span<const ReplicaObservation> observations,
+                                               FitAssumptions assumptions) {
   std::vector<ReplicaObservation> valid;
   SpeedResiduals residuals;
   for (size_t i = 0; i < observations.size(); ++i) {
@@ -187,7 +213,8 @@ Result<ReplicaSpeedModel> FitReplicaSpeedModel(std::span<const ReplicaObservatio
                     observations.size()));
   }
   residuals.observations = valid;
-  ReplicaSpeedModel model = FromVariables(SolveRoots(residuals));
+  if (assumptions == FitAssumptions::kPollux) residuals.fixed = FixFor(valid);
+  ReplicaSpeedModel model = FromVariables(SolveRoots(residuals), residuals.fixed);
   model.num_used = valid.size();
   model.num_skipped = observations.size() - valid.size();
   model.has_several_nodes = residuals.has_across;

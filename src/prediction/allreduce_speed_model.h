@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -58,8 +59,17 @@ struct ReplicaSpeedModel {
   Seconds IterationTime(const ReplicaConfiguration& configuration) const;
 };
 
+// What a fit takes for granted where observations say nothing.
+enum class FitAssumptions : uint8_t {
+  kUsual,
+  // Also, as Pollux' code has it: with one local batch, half of the mean compute time does not depend on it; without
+  // more than two replicas, the network does not depend on their number.
+  kPollux,
+};
+
 // Observations with an iteration time that is not positive and finite are skipped and counted. Errors: kInvalidArgument
 // when a configuration is impossible (the message names the observation) or none is left.
-Result<ReplicaSpeedModel> FitReplicaSpeedModel(std::span<const ReplicaObservation> observations);
+Result<ReplicaSpeedModel> FitReplicaSpeedModel(std::span<const ReplicaObservation> observations,
+                                               FitAssumptions assumptions = FitAssumptions::kUsual);
 
 }  // namespace fairlead::prediction

@@ -143,7 +143,11 @@ struct AllocationJob {
 
   double weight = 1;                    // share that it is entitled to, relative to others
   std::span<const double> type_speeds;  // [gpu_type] iterations/s at the requested size; empty = all types are equal
-  std::span<const double> goodput;      // [sizes] useful iterations/s with the best batch; empty = 1 / iteration_s
+  // [gpu_type][sizes] useful iterations/s in the densest placement, as far as models of the job say; 0 = unknown.
+  // Empty: no such models.
+  std::span<const std::vector<double>> type_goodput = {};
+  bool is_restarting = false;       // holds its resources, but does not train yet
+  std::span<const double> goodput;  // [sizes] useful iterations/s with the best batch; empty = 1 / iteration_s
   const PsWorkerJob* ps_worker = nullptr;
   JobMemory memory;
 

@@ -18,6 +18,7 @@
 #include "scheduling/las/las.h"
 #include "scheduling/optimus/optimus.h"
 #include "scheduling/pollux/pollux.h"
+#include "scheduling/sia/sia.h"
 #include "scheduling/srtf/srtf.h"
 #include "scheduling/themis/themis.h"
 
@@ -89,6 +90,15 @@ constexpr OptionField<GavelOptions> kGavelFields[] = {
      "length of a round, s; lower: shares are met sooner, more restarts"},
 };
 
+using sia::SiaOptions;
+constexpr OptionField<SiaOptions> kSiaFields[] = {
+    {"power", [](SiaOptions& o) -> double& { return o.power; },
+     "of goodputs in the sum, below 0; lower: fairer to the job that is worst off, less goodput in all"},
+    {"idle_cost", [](SiaOptions& o) -> double& { return o.idle_cost; },
+     "of a job that waits, above 0; higher: more jobs run, on fewer GPUs each"},
+    {"round_s", [](SiaOptions& o) -> double& { return o.round_s; }, "time between two decisions, s"},
+};
+
 using themis::ThemisOptions;
 constexpr OptionField<ThemisOptions> kThemisFields[] = {
     {"round_s", [](ThemisOptions& o) -> double& { return o.round_s; },
@@ -98,6 +108,8 @@ constexpr OptionField<ThemisOptions> kThemisFields[] = {
 using pollux::PolluxOptions;
 constexpr OptionField<PolluxOptions> kPolluxFields[] = {
     {"round_s", [](PolluxOptions& o) -> double& { return o.round_s; }, "time between two searches, s"},
+    {"most_gpus", [](PolluxOptions& o) -> double& { return o.most_gpus; },
+     "GPUs that a job has at most; lower: fewer for jobs that scale"},
 };
 
 constexpr OptionField<ServiceQueueOptions> kTiresiasFields[] = {
@@ -159,6 +171,8 @@ constexpr Entry kEntries[] = {
        options.seed = seed;
        return pollux::CreatePollux(options);
      }},
+    {"sia", [] { return Describe(kSiaFields); },
+     [](uint64_t, const PolicySettings& s) { return sia::CreateSia(Apply(kSiaFields, s)); }},
 };
 
 Status CheckSettings(const Entry& entry, const PolicySettings& settings) {

@@ -51,6 +51,12 @@ Status CheckNumbers(const AllocationJob& job) {
   FL_RETURN_IF_ERROR(CheckNumber(job, "number of remaining iterations", job.remaining_iterations));
   FL_RETURN_IF_ERROR(CheckNumber(job, "weight", job.weight));
   for (const double goodput : job.goodput) FL_RETURN_IF_ERROR(CheckNumber(job, "goodput", goodput));
+  for (const auto& goodputs : job.type_goodput) {
+    for (const double goodput : goodputs) FL_RETURN_IF_ERROR(CheckNumber(job, "goodput on a GPU type", goodput));
+    if (goodputs.size() == job.sizes.size()) continue;
+    return InvalidArgument(fmt::format("{}: goodput of {} sizes on a GPU type, but {} sizes", Where(job),
+                                       goodputs.size(), job.sizes.size()));
+  }
   for (const double speed : job.type_speeds) FL_RETURN_IF_ERROR(CheckNumber(job, "speed on a GPU type", speed));
   return OkStatus();
 }

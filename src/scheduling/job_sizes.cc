@@ -24,6 +24,19 @@ std::optional<uint32_t> FindCurrentSize(const AllocationJob& job) {
   return static_cast<uint32_t>(size - job.sizes.begin());
 }
 
+uint32_t CountSizesUpToDouble(const AllocationJob& job) {
+  if (job.sizes.back().num_gpus == 0) return static_cast<uint32_t>(job.sizes.size());
+  std::optional<uint32_t> largest = job.memory.size;
+  if (const auto current = FindCurrentSize(job)) largest = std::max(largest.value_or(0), *current);
+  const uint32_t gpus = largest ? 2 * job.sizes[*largest].num_gpus : 1;
+  const auto above = std::ranges::upper_bound(job.sizes, gpus, {}, &JobSize::num_gpus);
+  return std::max<uint32_t>(1, static_cast<uint32_t>(above - job.sizes.begin()));
+}
+
+void RememberLargestSize(const AllocationJob& job, JobMemory* memory) {
+  if (const auto current = FindCurrentSize(job)) memory->size = std::max(memory->size.value_or(0), *current);
+}
+
 std::optional<uint32_t> FindLargestFitting(const AllocationJob& job, const Resources& room, uint32_t at_most) {
   // Sizes ascend in both resources, so those that fit come first.
   const auto candidates = job.sizes.first(at_most + 1);

@@ -17,6 +17,13 @@ Resources CurrentResources(const AllocationJob& job);
 // Index into job.sizes of what it holds now; nothing when it waits, or holds something that is no size of it.
 std::optional<uint32_t> FindCurrentSize(const AllocationJob& job);
 
+// How many of its sizes have at most twice the GPUs that the job has had (JobMemory::size, or now), or at most one GPU
+// where it has had none; at least 1, and all where sizes have no GPUs.
+uint32_t CountSizesUpToDouble(const AllocationJob& job);
+
+// Keeps the largest size that the job has had in `memory`.
+void RememberLargestSize(const AllocationJob& job, JobMemory* memory);
+
 // The largest size up to `at_most` [sizes] that fits into `room`.
 std::optional<uint32_t> FindLargestFitting(const AllocationJob& job, const Resources& room, uint32_t at_most);
 

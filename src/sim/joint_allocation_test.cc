@@ -192,7 +192,7 @@ jobs:
     spec.requested_gpus = example.asks;
   }
   ElasticOptions options;
-  options.cluster = {4, 8, 0, 0};
+  options.cluster = {{{4, 8}}, 0, 0};
   options.interval_s = 1;
   options.only_events = true;
   const SimulationReport report = Simulate(Parse(text));

@@ -21,6 +21,7 @@
 #include "scheduling/allocation_registry.h"
 #include "sim/elastic/batch_choice.h"
 #include "sim/elastic/generated_workload.h"
+#include "sim/elastic/sia_rules.h"
 #include "sim/elastic/workload_file.h"
 
 namespace fairlead::cli {
@@ -30,7 +31,13 @@ namespace {
 using scheduling::PolicySettings;
 
 // What policies know about jobs.
-constexpr std::array<std::string_view, 5> kKnown = {"declared", "history", "oracle", "learned", "speeds"};
+constexpr std::array<std::string_view, 6> kKnown = {"declared", "history", "oracle", "learned", "speeds", "fitted"};
+
+// Whose rules a simulation follows beside the profiles.
+constexpr std::array<std::string_view, 2> kRules = {"pollux", "sia"};
+
+// Policies that do not tell types of GPU apart: nor do models that their jobs fit.
+constexpr std::array<std::string_view, 1> kBlindToTypes = {"pollux"};
 
 struct SchedRunOptions {
   std::vector<std::string> workloads;
@@ -41,7 +48,8 @@ struct SchedRunOptions {
   std::vector<std::string> policies = {"aiturbo", "tiresias"};
   std::vector<std::string> settings;
   std::string known = "declared";
-  std::vector<std::string> batch_choosers = {"pollux"};
+  std::vector<std::string> batch_choosers = {"pollux", "sia"};
+  std::string rules = "pollux";
   double declared_share = 1;
   double interval_s = 60;
   double restart_s = 30;
@@ -79,6 +87,18 @@ Result<std::vector<ChosenPolicy>> CreatePolicies(const SchedRunOptions& options)
   return chosen;
 }
 
+// Empty where none is named.
+Result<std::vector<std::string>> GpuTypesOf(const SchedRunOptions& options, const sim::ElasticCluster& cluster) {
+  std::vector<std::string> types;
+  for (const sim::NodeGroup& group : cluster.groups) {
+    if (!group.gpu_type.empty()) types.push_back(group.gpu_type);
+  }
+  if (options.gpu_type.empty()) return types;
+  if (types.empty()) return std::vector{options.gpu_type};
+  return InvalidArgument(fmt::format("--gpu-type {}: --cluster {} names types already; leave one of both out",
+                                     options.gpu_type, options.cluster));
+}
+
 Result<sim::WorkloadFile> LoadWorkload(const std::string& path, const SchedRunOptions& options,
                                        const sim::ElasticCluster& cluster) {
   sim::WorkloadFileOptions file;
@@ -86,17 +106,18 @@ Result<sim::WorkloadFile> LoadWorkload(const std::string& path, const SchedRunOp
   const auto layout = std::ranges::find(names, options.layout);
   if (layout != names.end()) file.layout = static_cast<sim::WorkloadLayout>(layout - names.begin());
   if (!options.profiles.empty()) file.profiles = FindInputFile(options.profiles);
-  file.gpu_type = options.gpu_type;
+  FL_ASSIGN_OR_RETURN(file.gpu_types, GpuTypesOf(options, cluster));
   if (options.most_jobs > 0) file.most_jobs = options.most_jobs;
   FL_ASSIGN_OR_RETURN(sim::WorkloadFile workload, sim::LoadWorkloadFile(FindInputFile(path), file));
   for (sim::ElasticJobSpec& job : workload.own.jobs) {
     const uint32_t least = job.allowed_gpus.empty() ? 1 : job.allowed_gpus.front();
-    if (least > cluster.num_gpus()) {
+    if (least > cluster.most_gpus_of_type()) {
       return InvalidArgument(fmt::format("{}: job '{}' needs {} GPUs at least; the cluster has {}: see --cluster", path,
-                                         job.name, least, cluster.num_gpus()));
+                                         job.name, least, cluster.most_gpus_of_type()));
     }
     if (options.known == "speeds") job.predictable_after.reset();
   }
+  if (options.rules == "sia") sim::ApplySiaRules(&workload.own.jobs);
   if (options.declared_share < 1) sim::DrawUnpredictable(options.declared_share, options.seed, &workload.own.jobs);
   return workload;
 }
@@ -105,17 +126,30 @@ std::string KnownWords(const std::string& known) {
   if (known == "declared") return "declared epochs, jobs that ended and measured speeds";
   if (known == "history") return "jobs that ended and measured speeds";
   if (known == "oracle") return "true speeds and true remaining work";
+  if (known == "fitted") return "what each job learns of its speed while it trains, and true remaining work";
   if (known == "learned") return "loss curves and measured speeds";
   return "true speeds, and no job's length";
 }
 
 std::optional<sim::LearnedOptions> LearnedOptionsOf(const SchedRunOptions& options) {
-  if (options.known == "oracle" || options.known == "speeds") return std::nullopt;
+  if (options.known == "oracle" || options.known == "speeds" || options.known == "fitted") return std::nullopt;
   sim::LearnedOptions learned;
   learned.seed = options.seed;
   if (options.known == "declared") learned.lengths = sim::LengthSource::kDeclared;
   if (options.known == "history") learned.lengths = sim::LengthSource::kHistory;
   return learned;
+}
+
+// With true speeds, or models that each job fits. Models of other kinds are learned for the batch that a job was
+// submitted with.
+void ChooseBatches(const SchedRunOptions& options, const ChosenPolicy& policy, const sim::ElasticCluster& cluster,
+                   std::vector<sim::ElasticJobSpec>* jobs) {
+  if (options.known == "oracle" || options.known == "speeds") sim::LetJobsChooseBatches(cluster, jobs);
+  if (options.known != "fitted") return;
+  const bool is_blind = std::ranges::find(kBlindToTypes, policy.policy->name()) != kBlindToTypes.end();
+  for (sim::ElasticJobSpec& job : *jobs) {
+    if (job.profile != nullptr) job.fitted = is_blind ? sim::GoodputModels::kBlind : sim::GoodputModels::kByType;
+  }
 }
 
 Result<SchedReport> RunAll(const SchedRunOptions& options) {
@@ -135,13 +169,13 @@ Result<SchedReport> RunAll(const SchedRunOptions& options) {
   simulation.interval_s = options.interval_s;
   simulation.restart_s = options.restart_s;
   simulation.learned = LearnedOptionsOf(options);
+  if (options.rules == "sia") sim::ApplySiaRules(&simulation);
   for (const ChosenPolicy& policy : policies) {
     SchedRun run{policy.label, {}, {}, 0};
     const auto begin = std::chrono::steady_clock::now();
     for (const sim::WorkloadFile& workload : workloads) {
       std::vector<sim::ElasticJobSpec> jobs = workload.jobs();
-      // Models of speeds are learned for the batch that a job was submitted with.
-      if (policy.chooses_batches && !simulation.learned) sim::LetJobsChooseBatches(cluster, &jobs);
+      if (policy.chooses_batches) ChooseBatches(options, policy, cluster, &jobs);
       FL_ASSIGN_OR_RETURN(sim::ElasticResult result,
                           sim::RunElasticSimulation(jobs, *policy.policy, simulation, &StopRequested()));
       if (StopRequested()) return Status(StatusCode::kCancelled, "stopped before the end");
@@ -196,9 +230,12 @@ void AddRun(CLI::App& sched, Invocation* invocation) {
       "Gavel's table; default: beside the workload");
   run->add_option("--layout", options->layout, "Layout of the workload; default: recognized from the file")
       ->check(OneOf(sim::WorkloadLayoutNames()));
-  run->add_option("--gpu-type", options->gpu_type, "Type of GPU where profiles have several (rtx, v100)");
-  run->add_option("--cluster", options->cluster, "Nodes and GPUs of each")
-      ->type_name("NODESxGPUS")
+  run->add_option("--gpu-type", options->gpu_type,
+                  "Type of GPU where profiles have several (rtx, v100) and --cluster names none");
+  run->add_option("--cluster", options->cluster,
+                  "Nodes and GPUs of each; with several types of GPU, those of each type, named as its profiles are: "
+                  "6x4:aws,2x8:dgx-ext,3x8:rtx reads placements-aws.csv and so on")
+      ->type_name("NODESxGPUS[:TYPE],...")
       ->capture_default_str();
   run->add_option("--policy", options->policies, "Policies to compare")
       ->delimiter(',')
@@ -210,7 +247,9 @@ void AddRun(CLI::App& sched, Invocation* invocation) {
   run->add_option("--known", options->known,
                   "What policies know. declared: epochs that users declare, jobs that ended, speeds measured during "
                   "the run; history: the same, but users declare nothing; oracle: true speeds and lengths; learned: "
-                  "lengths from loss curves; speeds: true speeds, no lengths")
+                  "lengths from loss curves; speeds: true speeds, no lengths; fitted: of jobs that choose their batch, "
+                  "what each "
+                  "learns of its speed while it trains, as in Pollux and Sia; else as oracle")
       ->check(OneOf(std::span<const std::string_view>(kKnown)))
       ->capture_default_str();
   run->add_option("--declared-share", options->declared_share,
@@ -219,11 +258,18 @@ void AddRun(CLI::App& sched, Invocation* invocation) {
       ->capture_default_str();
   std::vector<std::string_view> choosers = scheduling::AllocationPolicyNames();
   choosers.emplace_back("none");
-  run->add_option("--choose-batch", options->batch_choosers,
-                  "Policies whose jobs train with the batch of greatest goodput, where true speeds are known (--known "
-                  "oracle or speeds)")
+  run->add_option(
+         "--choose-batch", options->batch_choosers,
+         "Policies whose jobs train with the batch of greatest goodput, by true speeds (--known oracle or speeds) or "
+         "those that they learn (fitted)")
       ->delimiter(',')
       ->check(OneOf(choosers))
+      ->capture_default_str();
+  run->add_option(
+         "--rules", options->rules,
+         "pollux: speeds as in profiles, restarts of --restart-s. sia: as in Sia's simulator, restarts and slower "
+         "training by application, and moves to other nodes of a type at no cost")
+      ->check(OneOf(std::span<const std::string_view>(kRules)))
       ->capture_default_str();
   run->add_option("--interval-s", options->interval_s, "Time between two decisions")
       ->check(CLI::Range(1.0, 86400.0))

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/sched/sched_report.h"
+#include "cli/sched/sched_settings.h"
 #include "report/html_page.h"
 #include "report/line_figure.h"
 #include "report/number_format.h"
@@ -116,10 +117,10 @@ std::string RenderTable(const SchedReport& report) {
 
 std::string RenderSchedPage(const SchedReport& report, const std::string& command) {
   std::string body = fmt::format(
-      "<header>\n<p class=\"kicker\">Fairlead sched</p>\n<h1>{}</h1>\n<p>{} on {} nodes of {} GPUs. Policies know "
+      "<header>\n<p class=\"kicker\">Fairlead sched</p>\n<h1>{}</h1>\n<p>{} on {}. Policies know "
       "{}.</p>\n</header>\n",
-      report::EscapeMarkup(TitleOf(report)), report::FormatCount(report.num_jobs, "job"), report.cluster.num_nodes,
-      report.cluster.gpus_per_node, report::EscapeMarkup(report.known));
+      report::EscapeMarkup(TitleOf(report)), report::FormatCount(report.num_jobs, "job"),
+      report::EscapeMarkup(DescribeCluster(report.cluster)), report::EscapeMarkup(report.known));
   body += RenderTable(report) + "<section>\n<h2>Figures</h2>\n";
   body += RenderFigure(DrawDistribution(report, "Completion time", "From submission to end.",
                                         [](const SchedRun& run) {

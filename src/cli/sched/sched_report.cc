@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "cli/sched/sched_settings.h"
 #include "report/json_value.h"
 #include "report/number_format.h"
 #include "report/text_table.h"
@@ -149,9 +150,8 @@ std::string TitleOf(const SchedReport& report) {
 
 report::Document RenderSched(const SchedReport& report) {
   report::Document text =
-      fmt::format("{} ({}): {} on {} of {}; policies know {}\n\n", TitleOf(report), report.layout,
-                  report::FormatCount(report.num_jobs, "job"), report::FormatCount(report.cluster.num_nodes, "node"),
-                  report::FormatCount(report.cluster.gpus_per_node, "GPU"), report.known);
+      fmt::format("{} ({}): {} on {}; policies know {}\n\n", TitleOf(report), report.layout,
+                  report::FormatCount(report.num_jobs, "job"), DescribeCluster(report.cluster), report.known);
   if (report.num_passed_over > 0) {
     text += fmt::format("{} without GPUs or time skipped\n\n", report::FormatCount(report.num_passed_over, "job"));
   }
@@ -167,12 +167,29 @@ report::Document RenderSched(const SchedReport& report) {
   return text;
 }
 
+namespace {
+
+// Of one group: its numbers; of several types: null for what differs, and each under "types".
+Json ClusterJson(const sim::ElasticCluster& cluster) {
+  if (cluster.groups.size() == 1) {
+    return {{"nodes", cluster.groups.front().num_nodes}, {"gpus_per_node", cluster.groups.front().gpus_per_node}};
+  }
+  Json json = {{"nodes", cluster.num_nodes()}, {"gpus_per_node", Json()}, {"types", Json::array()}};
+  for (const sim::NodeGroup& group : cluster.groups) {
+    json["types"].push_back(
+        {{"name", group.gpu_type}, {"nodes", group.num_nodes}, {"gpus_per_node", group.gpus_per_node}});
+  }
+  return json;
+}
+
+}  // namespace
+
 std::string RenderSchedJson(const SchedReport& report) {
   Json json = {{"workload", report.workloads.size() == 1 ? Json(report.workloads.front()) : Json()},
                {"workloads", report.workloads},
                {"layout", report.layout},
                {"known", report.known},
-               {"cluster", {{"nodes", report.cluster.num_nodes}, {"gpus_per_node", report.cluster.gpus_per_node}}},
+               {"cluster", ClusterJson(report.cluster)},
                {"num_jobs", report.num_jobs},
                {"num_passed_over", report.num_passed_over},
                {"runs", Json::array()}};

@@ -4,10 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <set>
 #include <string_view>
 
 #include "base/nearest_word.h"
 #include "base/whole_number.h"
+#include "report/number_format.h"
 #include "scheduling/allocation_registry.h"
 
 namespace fairlead::cli {
@@ -21,17 +25,61 @@ bool HasOption(const std::string& policy, const std::string& option) {
 
 }  // namespace
 
+namespace {
+
+// "6x4", "6x4:aws"; nothing for what is neither.
+std::optional<sim::NodeGroup> ParseGroup(std::string_view text) {
+  const size_t x = text.find('x');
+  const size_t colon = text.find(':');
+  sim::NodeGroup group;
+  if (x == std::string_view::npos || !ParseWhole(text.substr(0, x), &group.num_nodes)) return std::nullopt;
+  const std::string_view gpus = text.substr(x + 1, colon == std::string_view::npos ? colon : colon - x - 1);
+  if (!ParseWhole(gpus, &group.gpus_per_node)) return std::nullopt;
+  if (colon != std::string_view::npos) {
+    group.gpu_type = text.substr(colon + 1);
+    if (group.gpu_type.empty()) return std::nullopt;
+  }
+  return group;
+}
+
+bool HasDistinctTypes(const std::vector<sim::NodeGroup>& groups) {
+  std::set<std::string_view> types;
+  for (const sim::NodeGroup& group : groups) types.insert(group.gpu_type);
+  return types.size() == groups.size() && (groups.size() == 1 || !types.contains(""));
+}
+
+}  // namespace
+
 Result<sim::ElasticCluster> ParseCluster(const std::string& text) {
   constexpr uint64_t kMostGpus = 1'000'000;
-  const std::string_view view = text;
-  const size_t x = view.find('x');
   sim::ElasticCluster cluster;
-  const bool is_pair = x != std::string_view::npos && ParseWhole(view.substr(0, x), &cluster.num_nodes) &&
-                       ParseWhole(view.substr(x + 1), &cluster.gpus_per_node);
-  const uint64_t num_gpus = uint64_t{cluster.num_nodes} * cluster.gpus_per_node;
-  if (is_pair && num_gpus > 0 && num_gpus <= kMostGpus) return cluster;
+  cluster.groups.clear();
+  uint64_t num_gpus = 0;
+  bool is_valid = true;
+  for (size_t begin = 0; is_valid && begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const auto group = ParseGroup(std::string_view(text).substr(begin, end - begin));
+    is_valid = group && group->num_nodes > 0 && group->gpus_per_node > 0 && num_gpus <= kMostGpus;
+    begin = end + 1;
+    if (!is_valid) continue;
+    num_gpus += uint64_t{group->num_nodes} * group->gpus_per_node;
+    cluster.groups.push_back(*group);
+  }
+  if (is_valid && num_gpus <= kMostGpus && HasDistinctTypes(cluster.groups)) return cluster;
   return InvalidArgument(
-      fmt::format("--cluster: expected NODESxGPUS, such as 16x4, at most a million GPUs; found '{}'", text));
+      fmt::format("--cluster: expected NODESxGPUS, such as 16x4, or NODESxGPUS:TYPE for each of several types, such as "
+                  "6x4:t4,2x8:a100, at most a million GPUs; found '{}'",
+                  text));
+}
+
+std::string DescribeCluster(const sim::ElasticCluster& cluster) {
+  std::string text;
+  for (const sim::NodeGroup& group : cluster.groups) {
+    text += fmt::format("{}{} of {}", text.empty() ? "" : ", ", report::FormatCount(group.num_nodes, "node"),
+                        report::FormatCount(group.gpus_per_node, "GPU"));
+    if (!group.gpu_type.empty()) text += fmt::format(" ({})", group.gpu_type);
+  }
+  return text;
 }
 
 Result<Setting> ParseSetting(const std::string& text) {

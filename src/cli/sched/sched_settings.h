@@ -10,8 +10,12 @@
 
 namespace fairlead::cli {
 
-// "16x4": nodes times GPUs, at most a million. Errors: kInvalidArgument, naming --cluster and what was found.
+// "16x4": nodes times GPUs; "6x4:t4,2x8:a100": of several types. At most a million GPUs. Errors: kInvalidArgument,
+// naming --cluster and what was found.
 Result<sim::ElasticCluster> ParseCluster(const std::string& text);
+
+// "6 nodes of 4 GPUs (t4), 2 nodes of 8 GPUs (a100)"
+std::string DescribeCluster(const sim::ElasticCluster& cluster);
 
 // "option=value" for every policy that has the option, "policy.option=value" for one.
 struct Setting {

@@ -28,8 +28,8 @@ double GoodputOf(const AllocationJob& job, uint32_t size) {
 // Sizes are counted from 1 here; 0 = the job waits.
 class Search {
  public:
-  Search(const AllocationSnapshot& snapshot, const ServiceOrder& order, bool doubles)
-      : snapshot_(snapshot), order_(order), doubles_(doubles), room_(TotalCapacity(snapshot)) {
+  Search(const AllocationSnapshot& snapshot, const ServiceOrder& order, const PolluxOptions& options)
+      : snapshot_(snapshot), order_(order), room_(TotalCapacity(snapshot)) {
     const uint64_t num_jobs = std::max<uint64_t>(snapshot.jobs.size(), 1);
     const uint64_t fair_gpus = (room_.num_gpus + num_jobs - 1) / num_jobs;
     for (const AllocationJob& job : snapshot.jobs) {
@@ -37,7 +37,7 @@ class Search {
       const auto last = static_cast<uint32_t>(job.sizes.size() - 1);
       fair_goodputs_.push_back(GoodputOf(job, FindLargestFitting(job, fair, last).value_or(0)));
       current_.push_back(FindCurrentSize(job) ? *FindCurrentSize(job) + 1 : 0);
-      most_.push_back(MostOf(job, current_.back()));
+      most_.push_back(MostOf(job, options));
     }
     given_.assign(snapshot.jobs.size(), 0);
   }
@@ -106,13 +106,11 @@ class Search {
 
   const AllocationJob& Job(uint32_t j) const { return snapshot_.jobs[j]; }
 
-  // A job may double what it has had at most. GPUs decide, for jobs that have any.
-  uint32_t MostOf(const AllocationJob& job, uint32_t current) const {
-    if (!doubles_ || job.sizes.back().num_gpus == 0) return static_cast<uint32_t>(job.sizes.size());
-    const uint32_t largest = std::max(current, job.memory.size ? *job.memory.size + 1 : 0);
-    const uint32_t gpus = largest == 0 ? 1 : 2 * job.sizes[largest - 1].num_gpus;
-    const auto above = std::ranges::upper_bound(job.sizes, gpus, {}, &JobSize::num_gpus);
-    return std::max<uint32_t>(1, static_cast<uint32_t>(above - job.sizes.begin()));
+  static uint32_t MostOf(const AllocationJob& job, const PolluxOptions& options) {
+    const auto all = static_cast<uint32_t>(job.sizes.size());
+    const auto below = std::ranges::upper_bound(job.sizes, options.most_gpus, {}, &JobSize::num_gpus);
+    const auto limited = std::max<uint32_t>(1, static_cast<uint32_t>(below - job.sizes.begin()));
+    return std::min(options.most_growth > 0 ? CountSizesUpToDouble(job) : all, limited);
   }
 
   bool Fits(uint32_t j, uint32_t given) const { return ResourcesOf(j, given).Fits(room_ + ResourcesOf(j, given_[j])); }
@@ -154,7 +152,6 @@ class Search {
 
   const AllocationSnapshot& snapshot_;
   const ServiceOrder& order_;
-  const bool doubles_;
   Resources room_;
   std::vector<double> fair_goodputs_;  // [jobs]
   std::vector<uint32_t> current_;      // [jobs]
@@ -171,7 +168,7 @@ class Pollux : public AllocationPolicy {
   AllocationPlan Plan(const AllocationSnapshot& snapshot) const override {
     AllocationPlan plan = BeginPlan(snapshot);
     const ServiceOrder order = BySubmission(snapshot);
-    Search search(snapshot, order, options_.most_growth > 0);
+    Search search(snapshot, order, options_);
     search.KeepRunning();
     search.Grow();
     search.Swap(CombineHash(options_.seed, static_cast<uint64_t>(snapshot.now.ns())));
@@ -179,15 +176,11 @@ class Pollux : public AllocationPolicy {
     for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) {
       plan.jobs[j].resources = search.ResourcesOf(j, search.given(j));
       plan.jobs[j].reason.score = search.Value(j);
-      RememberLargest(snapshot.jobs[j], &plan.jobs[j].memory);
+      RememberLargestSize(snapshot.jobs[j], &plan.jobs[j].memory);
     }
     FinishPlan(snapshot, order, PlacingOrder::kSmallestFirst, &plan);
     plan.next_wake_up = snapshot.now + SimDuration::FromSeconds(Seconds(options_.round_s));
     return plan;
-  }
-
-  static void RememberLargest(const AllocationJob& job, JobMemory* memory) {
-    if (const auto current = FindCurrentSize(job)) memory->size = std::max(memory->size.value_or(0), *current);
   }
 
   const PolluxOptions options_;

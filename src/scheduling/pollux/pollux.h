@@ -26,6 +26,7 @@ struct PolluxOptions {
   double round_s = 60;
   // Above 0: a job starts on one GPU, and may have twice of what it has had.
   double most_growth = 1;
+  double most_gpus = 64;  // of a job; lower: fewer GPUs for jobs that scale
   uint64_t seed = 1;
 };
 

@@ -158,6 +158,34 @@ std::optional<PassTime> ApplicationProfile::QueryPass(const GpusPerNode& placeme
   return time;
 }
 
+BatchLimits ApplicationProfile::LimitsOf(const GpusPerNode& placement) const {
+  BatchLimits limits = tables_.limits;
+  if (!tables_.local_max_as_measured) return limits;
+  double most = 0;
+  if (const auto measured = rows_of_.find(SmallestRotation(placement)); measured != rows_of_.end()) {
+    most = measured->second.back().local_batch;
+  } else {
+    const uint32_t num_gpus = std::accumulate(placement.begin(), placement.end(), 0u);
+    for (const ScalabilityRow& row : tables_.scalability) {
+      const bool is_larger = row.num_nodes >= static_cast<double>(placement.size()) && row.num_gpus >= num_gpus;
+      if (is_larger) most = std::max(most, row.local_batch);
+    }
+  }
+  if (most > 0) limits.local_max = std::max(static_cast<uint32_t>(most), limits.local_min);
+  return limits;
+}
+
+double ApplicationProfile::SingleGpuRate() const {
+  double batch = 0;
+  double pass_s = 0;
+  for (const PlacementRow& row : tables_.placements) {
+    if (row.placement != GpusPerNode{1}) continue;
+    batch = std::max(batch, row.local_batch);
+    pass_s = std::max(pass_s, row.time.pass_s);
+  }
+  return pass_s > 0 ? batch / pass_s : 0;
+}
+
 double ApplicationProfile::Interpolate(double global_batch, uint32_t epoch, double EpochRow::*column) const {
   const auto& tables = tables_.validations;
   auto above = tables.begin();

@@ -63,6 +63,8 @@ struct ProfileTables {
   std::vector<PlacementRow> placements;
   std::vector<ScalabilityRow> scalability;
   std::map<uint32_t, std::vector<EpochRow>> validations;  // [global batch][epoch]
+  // The largest local batch of a placement is what was measured there, not `limits.local_max`: as in Sia's simulator.
+  bool local_max_as_measured = false;
 };
 
 // Noise of gradients; decides how much larger batches help.
@@ -85,6 +87,10 @@ class ApplicationProfile {
   // Nothing where the tables don't reach: a local batch outside what was measured, or a placement outside the hull.
   // Measured placements are interpolated in the batch, others in (nodes, GPUs, batch). Cost: O(log rows), else O(rows).
   std::optional<PassTime> QueryPass(const GpusPerNode& placement, uint32_t local_batch) const;
+  // limits(), for one placement.
+  BatchLimits LimitsOf(const GpusPerNode& placement) const;
+  // Samples/s of one GPU, as Sia compares types: largest local batch over largest time. 0 = not measured.
+  double SingleGpuRate() const;
 
   // Iterations at the first batch until `epoch` (from 0) is finished.
   double ProgressAtEndOf(uint32_t epoch) const { return progress_[epoch]; }

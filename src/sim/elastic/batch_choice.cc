@@ -51,9 +51,9 @@ std::optional<BatchChoice> BatchMenu::Best(const ApplicationProfile& profile, ui
 }
 
 BatchMenus::BatchMenus(const ApplicationProfile& profile, const ElasticCluster& cluster) {
-  const uint32_t most = std::min(profile.MaxGpus(profile.limits().max), cluster.num_gpus());
+  const uint32_t most = std::min(profile.MaxGpus(profile.limits().max), cluster.most_gpus_of_type());
   for (uint32_t gpus = 1; gpus <= std::max(1u, most); ++gpus) {
-    dense_.emplace_back(profile, DensePlacement(gpus, cluster.gpus_per_node));
+    dense_.emplace_back(profile, DensePlacement(gpus, cluster.groups.front().gpus_per_node));
     std::vector<double>& seconds = seconds_.emplace_back();
     for (uint32_t epoch = 0; epoch < profile.num_epochs(); ++epoch) {
       const auto best = dense_.back().Best(profile, epoch);

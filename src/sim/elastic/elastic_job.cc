@@ -29,11 +29,46 @@ std::unique_ptr<TrainingRun> BeginRun(const ElasticJobSpec& spec, const ElasticC
 
 }  // namespace
 
-Status ElasticCluster::Validate() const {
-  if (num_nodes == 0 || gpus_per_node == 0) {
-    return InvalidArgument(
-        fmt::format("cluster: {} nodes of {} GPUs; expected at least one of each", num_nodes, gpus_per_node));
+uint32_t ElasticCluster::num_nodes() const {
+  uint32_t sum = 0;
+  for (const NodeGroup& group : groups) sum += group.num_nodes;
+  return sum;
+}
+
+uint32_t ElasticCluster::num_gpus() const {
+  uint32_t sum = 0;
+  for (const NodeGroup& group : groups) sum += group.num_gpus();
+  return sum;
+}
+
+uint32_t ElasticCluster::most_gpus_of_type() const {
+  uint32_t most = 0;
+  for (const NodeGroup& group : groups) most = std::max(most, group.num_gpus());
+  return most;
+}
+
+uint32_t ElasticCluster::TypeOf(HostId node) const {
+  size_t first = 0;
+  for (uint32_t type = 0; type < groups.size(); ++type) {
+    first += groups[type].num_nodes;
+    if (node.index() < first) return type;
   }
+  FL_CHECK_MSG(false, "a node outside the cluster");
+  return 0;
+}
+
+scheduling::NodeCapacity ElasticCluster::CapacityOf(HostId node) const {
+  const uint32_t type = TypeOf(node);
+  return {groups[type].gpus_per_node, cores_per_node, type};
+}
+
+Status ElasticCluster::Validate() const {
+  for (const NodeGroup& group : groups) {
+    if (group.num_nodes > 0 && group.gpus_per_node > 0) continue;
+    return InvalidArgument(fmt::format("cluster: {} nodes of {} GPUs; expected at least one of each", group.num_nodes,
+                                       group.gpus_per_node));
+  }
+  if (groups.empty()) return InvalidArgument("cluster: no nodes; expected at least one group of them");
   if (cores_per_gpu <= cores_per_node) return OkStatus();
   return InvalidArgument(
       fmt::format("cluster: a GPU needs {} cores, but its node has {}", cores_per_gpu, cores_per_node));
@@ -107,7 +142,7 @@ void ElasticJob::Advance(double now_s, double seconds, double checkpoint_s) {
   busy_s_.gpus += busy.gpus * trained;
   busy_s_.cores += busy.cores * trained;
   if (run_->is_finished()) completion_s_ = now_s + delay + trained;
-  if (spec_->batch_menus != nullptr) {
+  if (spec_->chooses_batch()) {
     for (size_t k = 0; k < sizes_.size(); ++k) sizes_[k].iteration_s = speed_factors_[k] * run_->sizes()[k].iteration_s;
   }
   since_checkpoint_s_ += trained;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -57,6 +58,8 @@ class ElasticJob {
   // Another allocation; empty = stop. Called only on a change. A non-empty one costs `restart_s` before training
   // continues.
   void Reallocate(Allocation allocation, double restart_s);
+  // The same on other nodes, at no cost. Requires: as many GPUs on each, of the same type.
+  void Move(Allocation allocation) { allocation_ = std::move(allocation); }
   // A node of it is lost: it stops, and what it did since its last checkpoint is undone.
   void LoseNode();
   // Holds what it has for `seconds` from `now_s` on, and trains in them. Args: checkpoint_s > 0.

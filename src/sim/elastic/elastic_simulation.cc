@@ -50,7 +50,7 @@ class Simulation {
       jobs_.emplace_back(spec, options.cluster, options.errors, static_cast<uint32_t>(jobs_.size()));
     }
     result_.jobs.resize(workload.size());
-    nodes_.assign(options.cluster.num_nodes, {options.cluster.gpus_per_node, options.cluster.cores_per_node, 0});
+    for (uint32_t n = 0; n < options.cluster.num_nodes(); ++n) nodes_.push_back(options.cluster.CapacityOf(HostId(n)));
     node_events_ = options.node_events;
     std::ranges::stable_sort(node_events_, {}, &NodeEvent::time_s);
   }
@@ -138,13 +138,12 @@ class Simulation {
          ++next_node_event_) {
       const NodeEvent& event = node_events_[next_node_event_];
       scheduling::NodeCapacity& node = nodes_[event.node];
-      const bool is_up = node != scheduling::NodeCapacity{};
+      const bool is_up = node.num_gpus > 0;
       if (is_up == event.is_up) continue;
       has_changed = true;
-      node = {};
-      if (event.is_up) {
-        node = {options_.cluster.gpus_per_node, options_.cluster.cores_per_node, 0};
-      } else {
+      node = options_.cluster.CapacityOf(event.node);
+      if (!event.is_up) {
+        node = {0, 0, node.gpu_type};
         StopJobsOn(event.node);
       }
     }
@@ -218,7 +217,10 @@ class Simulation {
     described.running_since = TimeOf(history.running_since_s);
     described.resized_at = TimeOf(history.resized_at_s);
     described.num_restarts = job.num_restarts();
-    described.restart_cost_s = RestartSeconds(job);
+    described.restart_cost_s = job.spec().expected_restart_s.value_or(RestartSeconds(job));
+    described.is_restarting = job.is_running() && !job.is_training();
+    described.type_speeds = job.run().type_speeds();
+    described.type_goodput = job.run().type_goodput();
     const std::optional<double> left = RemainingIterations(j);
     described.is_predictable = left.has_value();
     described.prediction_error = std::hypot(options_.errors.remaining_sigma, options_.errors.speed_sigma);
@@ -236,7 +238,8 @@ class Simulation {
   }
 
   double RestartSeconds(const ElasticJob& job) const {
-    return job.spec().ps_application != nullptr ? job.spec().ps_application->restart_s : options_.restart_s;
+    if (job.spec().ps_application != nullptr) return job.spec().ps_application->restart_s;
+    return job.spec().restart_s.value_or(options_.restart_s);
   }
 
   bool IsAsked(Trigger trigger) const {
@@ -253,6 +256,10 @@ class Simulation {
       // A job not in the plan's configurations keeps its own on the same nodes.
       if (!allocation.config && allocation.shares == job.allocation().shares) continue;
       if (allocation == job.allocation()) continue;
+      if (options_.moves_are_free && IsSameShape(allocation, job.allocation())) {
+        job.Move(std::move(allocation));
+        continue;
+      }
       const bool was_running = job.is_running();
       job.Reallocate(std::move(allocation), RestartSeconds(job));
       history.resized_at_s = now_s_;
@@ -266,6 +273,14 @@ class Simulation {
     }
     memory_ = plan.memory;
     next_wake_up_ = plan.next_wake_up;
+  }
+
+  // As many GPUs on each node in order, of the same type.
+  bool IsSameShape(const Allocation& a, const Allocation& b) const {
+    return std::ranges::equal(a.shares, b.shares, [&](const scheduling::NodeShare& x, const scheduling::NodeShare& y) {
+      return x.num_gpus == y.num_gpus && x.num_cores == y.num_cores &&
+             options_.cluster.TypeOf(x.node) == options_.cluster.TypeOf(y.node);
+    });
   }
 
   void CollectJobs() {
@@ -314,9 +329,9 @@ class Simulation {
 Status ElasticOptions::Validate() const {
   FL_RETURN_IF_ERROR(cluster.Validate());
   for (const NodeEvent& event : node_events) {
-    if (event.node.valid() && event.node.index() < cluster.num_nodes && std::isfinite(event.time_s)) continue;
+    if (event.node.valid() && event.node.index() < cluster.num_nodes() && std::isfinite(event.time_s)) continue;
     return InvalidArgument(fmt::format("elastic simulation: node {} fails or returns at {} s; expected one of {} nodes",
-                                       event.node.value(), event.time_s, cluster.num_nodes));
+                                       event.node.value(), event.time_s, cluster.num_nodes()));
   }
   if (!(checkpoint_s > 0) || !(units.gpu >= 0 && units.core >= 0)) {
     return InvalidArgument(fmt::format(
@@ -337,6 +352,10 @@ Result<ElasticResult> RunElasticSimulation(const std::vector<ElasticJobSpec>& wo
   FL_RETURN_IF_ERROR(options.Validate());
   FL_RETURN_IF_ERROR(ValidateWorkload(workload));
   std::optional<LearnedModels> learned;
+  if (options.learned && options.cluster.num_types() > 1) {
+    return InvalidArgument(fmt::format("elastic simulation: speeds are learned for one type of GPU; the cluster has {}",
+                                       options.cluster.num_types()));
+  }
   if (options.learned) {
     FL_ASSIGN_OR_RETURN(auto created, LearnedModels::Create(workload, options.cluster, *options.learned));
     learned = std::move(created);

@@ -40,6 +40,8 @@ struct ElasticOptions {
   scheduling::ResourceUnits units;  // in which service is counted
   double interval_s = 60;
   double restart_s = 30;  // also at the first start; parameter servers and workers: as their application says
+  // A job goes on without a restart on other nodes of the same type, as many GPUs on each: as in Sia's simulator.
+  bool moves_are_free = false;
   std::vector<NodeEvent> node_events;
   double checkpoint_s = 600;  // time of training between two checkpoints; what came after the last one a failure undoes
   // False: the policy is asked in every interval. True: only after arrivals, ends, flips, and at its wake-up time.

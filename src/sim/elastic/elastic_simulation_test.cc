@@ -52,7 +52,7 @@ ElasticResult Simulate(const std::vector<ElasticJobSpec>& jobs, std::string_view
 TEST(ElasticSimulationTest, OneJobAloneMatchesTheClosedForm) {
   const ApplicationProfile profile = ApplicationProfile::Create(PlainTables()).value();
   ElasticOptions options;
-  options.cluster = {1, 1, 0, 0};
+  options.cluster = {{{1, 1}}, 0, 0};
   const ElasticResult result = Simulate({JobOf(profile, 10)}, "fcfs", options);
   EXPECT_EQ(result.jobs[0].completion_s, 340);
   EXPECT_EQ(result.jobs[0].first_start_s, 60);
@@ -65,7 +65,7 @@ TEST(ElasticSimulationTest, OneJobAloneMatchesTheClosedForm) {
 TEST(ElasticSimulationTest, ASecondJobWaitsForTheFirst) {
   const ApplicationProfile profile = ApplicationProfile::Create(PlainTables()).value();
   ElasticOptions options;
-  options.cluster = {1, 1, 0, 0};
+  options.cluster = {{{1, 1}}, 0, 0};
   const ElasticResult result = Simulate({JobOf(profile, 0), JobOf(profile, 30)}, "fcfs", options);
   EXPECT_EQ(result.jobs[0].completion_s, 340);
   EXPECT_EQ(result.jobs[1].completion_s, 640);
@@ -80,7 +80,7 @@ TEST(ElasticSimulationTest, ASecondJobWaitsForTheFirst) {
 TEST(ElasticSimulationTest, CoresLimitJobsToo) {
   const ApplicationProfile profile = ApplicationProfile::Create(PlainTables()).value();
   ElasticOptions options;
-  options.cluster = {1, 2, 6, 4};
+  options.cluster = {{{1, 2}}, 6, 4};
   const ElasticResult result = Simulate({JobOf(profile, 0), JobOf(profile, 30)}, "fcfs", options);
   EXPECT_EQ(result.jobs[1].completion_s, 640);
 }
@@ -119,10 +119,106 @@ TEST(ApplicationProfileTest, HolesAreReportedOrFilled) {
   ElasticJobSpec job = JobOf(profile, 0);
   job.requested_gpus = 4;
   ElasticOptions options;
-  options.cluster = {4, 1, 0, 0};
+  options.cluster = {{{4, 1}}, 0, 0};
   const ElasticResult result = Simulate({job}, "fcfs", options);
   EXPECT_TRUE(result.is_complete);
   EXPECT_EQ(result.jobs[0].num_unknown_placements, 1u);
+}
+
+// Profiles of two types of GPU, of which the second takes other times for a pass.
+struct TwoTypes {
+  explicit TwoTypes(double second_pass_s) {
+    ProfileTables tables = PlainTables();
+    profiles.push_back(ApplicationProfile::Create(tables).value());
+    for (PlacementRow& row : tables.placements) row.time.pass_s = second_pass_s;
+    profiles.push_back(ApplicationProfile::Create(tables).value());
+  }
+  ElasticJobSpec Job() const {
+    ElasticJobSpec job = JobOf(profiles[0], 10);
+    job.type_profiles = {&profiles[0], &profiles[1]};
+    return job;
+  }
+
+  std::vector<ApplicationProfile> profiles;
+};
+
+// Seen at 60 s, restarts until 90 s, trains 250 passes of half a second on the second type, which suits it better.
+TEST(ElasticSimulationTest, ATypeOfGpuHasItsOwnTimes) {
+  const TwoTypes types(0.5);
+  ElasticOptions options;
+  options.cluster = {{{1, 1}, {1, 1}}, 0, 0};
+  EXPECT_EQ(Simulate({types.Job()}, "gavel", options).jobs[0].completion_s, 215);
+  ElasticJobSpec only_first = types.Job();
+  only_first.type_profiles[1] = nullptr;
+  EXPECT_EQ(Simulate({only_first}, "gavel", options).jobs[0].completion_s, 340);
+}
+
+// One GPU of the first type and two of the second: these train, at 2 s a pass, and the other idles.
+TEST(ElasticSimulationTest, OfAMixedAllocationTheMostFrequentTypeTrains) {
+  const TwoTypes types(2);
+  ElasticJobSpec job = types.Job();
+  job.requested_gpus = 3;
+  ElasticOptions options;
+  options.cluster = {{{1, 1}, {1, 2}}, 0, 0};
+  const ElasticResult result = Simulate({job}, "fcfs", options);
+  EXPECT_EQ(result.jobs[0].completion_s, 590);
+  EXPECT_EQ(result.jobs[0].attained_gpu_s, 3 * 530);
+}
+
+// A job that trains at half the speed of its profile and restarts in 10 s: 60 + 10 + 2 * 250 s.
+TEST(ElasticSimulationTest, AJobMayBeSlowerThanItsProfileAndHaveItsOwnRestarts) {
+  const ApplicationProfile profile = ApplicationProfile::Create(PlainTables()).value();
+  ElasticJobSpec job = JobOf(profile, 10);
+  job.slowdown = 2;
+  job.restart_s = 10;
+  ElasticOptions options;
+  options.cluster = {{{1, 1}}, 0, 0};
+  EXPECT_EQ(Simulate({job}, "fcfs", options).jobs[0].completion_s, 570);
+}
+
+// Puts the first job on one node and the other in turn.
+class Wandering : public scheduling::AllocationPolicy {
+ public:
+  std::string_view name() const override { return "wandering"; }
+
+ private:
+  scheduling::AllocationPlan Plan(const scheduling::AllocationSnapshot& snapshot) const override {
+    scheduling::AllocationPlan plan;
+    plan.jobs.resize(snapshot.jobs.size());
+    if (plan.jobs.empty()) return plan;
+    const auto round = static_cast<uint32_t>(snapshot.now.seconds().value() / 60);
+    plan.jobs[0].resources = {1, 0};
+    plan.jobs[0].nodes = {{HostId(round % 2), 1, 0}};
+    return plan;
+  }
+};
+
+// Seen at 60 s; moves at 120, 180, 240 and 300 s, each a restart of 30 s where moves aren't free; types differ, so they
+// never are with two of them.
+TEST(ElasticSimulationTest, MovesInsideATypeMayBeFree) {
+  const TwoTypes types(1);
+  ElasticOptions options;
+  options.cluster = {{{2, 1}}, 0, 0};
+  options.moves_are_free = true;
+  const ElasticResult free = RunElasticSimulation({JobOf(types.profiles[0], 10)}, Wandering(), options).value();
+  EXPECT_EQ(free.jobs[0].completion_s, 340);
+  EXPECT_EQ(free.jobs[0].num_restarts, 0u);
+  options.moves_are_free = false;
+  const ElasticResult paid = RunElasticSimulation({JobOf(types.profiles[0], 10)}, Wandering(), options).value();
+  EXPECT_GT(paid.jobs[0].num_restarts, 3u);
+  options.moves_are_free = true;
+  options.cluster = {{{1, 1}, {1, 1}}, 0, 0};
+  const ElasticResult between = RunElasticSimulation({types.Job()}, Wandering(), options).value();
+  EXPECT_EQ(between.jobs[0].num_restarts, paid.jobs[0].num_restarts);
+}
+
+TEST(ElasticSimulationTest, SpeedsAreLearnedForOneTypeOnly) {
+  const TwoTypes types(2);
+  ElasticOptions options;
+  options.cluster = {{{1, 1}, {1, 1}}, 0, 0};
+  options.learned = LearnedOptions{.lengths = LengthSource::kDeclared};
+  const auto refused = RunElasticSimulation({types.Job()}, *CreateAllocationPolicy("fcfs", 1).value(), options);
+  EXPECT_THAT(refused.status().message(), HasSubstr("learned for one type of GPU; the cluster has 2"));
 }
 
 // local = ceil(B / k), passes = ceil(local / local_max); one GPU with more than the first batch accumulates at least

@@ -40,7 +40,7 @@ TEST(ElasticSummaryTest, SpreadsAreNearestRanks) {
 
 // 64 GPUs, 16 jobs at once: a share of 4. A job of 8 GPUs that takes 1000 s alone has 2000 s; in 3000 s rho is 1.5.
 TEST(ElasticSummaryTest, FinishTimeFairness) {
-  const ElasticCluster cluster{16, 4, 0, 0};
+  const ElasticCluster cluster{{{16, 4}}, 0, 0};
   const ElasticResult crowded = WithJobs({Job(0, 0, 3000, 8, 1000)}, 16, 6000);
   EXPECT_NEAR(FinishTimeUnfairness(crowded, cluster)[0], 1.5, 1e-9);
   EXPECT_EQ(SummarizeRun(crowded, cluster).unfair_share, 1);
@@ -54,7 +54,7 @@ TEST(ElasticSummaryTest, JobsThatDidNotEndAreNamedAndLeftOutOfCompletion) {
   ElasticJobResult open = Job(0, 120, 0, 1, 100);
   open.name = "endless";
   open.completion_s.reset();
-  const ElasticSummary summary = SummarizeRun(WithJobs({Job(0, 60, 600, 1, 500), open}, 2, 600), {16, 4, 0, 0});
+  const ElasticSummary summary = SummarizeRun(WithJobs({Job(0, 60, 600, 1, 500), open}, 2, 600), {});
   EXPECT_EQ(summary.unfinished, std::vector<std::string>{"endless"});
   EXPECT_EQ(summary.jct_s.count, 1u);
   EXPECT_EQ(summary.jct_s.mean, 600);

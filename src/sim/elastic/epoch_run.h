@@ -10,6 +10,7 @@
 #include "sim/elastic/application_profile.h"
 #include "sim/elastic/batch_choice.h"
 #include "sim/elastic/elastic_workload.h"
+#include "sim/elastic/fitted_goodput.h"
 #include "sim/elastic/training_run.h"
 
 namespace fairlead::sim {
@@ -25,6 +26,8 @@ class EpochRun : public TrainingRun {
 
   std::unique_ptr<TrainingRun> Clone() const override { return std::make_unique<EpochRun>(*this); }
   const std::vector<scheduling::JobSize>& sizes() const override { return sizes_; }
+  std::span<const double> type_speeds() const override { return type_speeds_; }
+  std::span<const std::vector<double>> type_goodput() const override { return type_goodput_; }
   uint32_t requested_size() const override { return requested_size_; }
   double done_share() const override;
   bool is_finished() const override;
@@ -47,13 +50,28 @@ class EpochRun : public TrainingRun {
   // Of a job that chooses its batch and is placed.
   void ChooseBatch();
   void BeginEpoch();
+  // Of a job that fits models: what it sees, and what policies then know.
+  void Learn();
+  void RefreshGoodput();
+  std::optional<BatchOption> ChooseFitted() const;
+  // The type whose GPUs train.
+  void ChooseType(const Allocation& allocation);
+  BatchLimits Limits() const;
+  uint32_t gpus_per_node() const { return cluster_.groups[gpu_type_].gpus_per_node; }
+  uint32_t model_type() const { return spec_->fitted == GoodputModels::kByType ? gpu_type_ : 0; }
 
   const ElasticJobSpec* spec_;
-  uint32_t gpus_per_node_;
+  ElasticCluster cluster_;
   std::vector<scheduling::JobSize> sizes_;  // [RunnableGpus()]
   uint32_t requested_size_ = 0;
+  std::vector<double> type_speeds_;                // [gpu type]
+  std::shared_ptr<FittedGoodput> fitted_;          // of a job that fits models; kept when a failure undoes training
+  std::vector<std::vector<double>> type_goodput_;  // [gpu type][sizes_]
 
-  GpusPerNode placement_;
+  uint32_t gpu_type_ = 0;
+  const ApplicationProfile* profile_ = nullptr;  // on that type; null where it can't run
+  uint32_t num_gpus_ = 0;                        // that train
+  GpusPerNode placement_;                        // of these
   scheduling::Resources held_;
   std::optional<BatchMenu> placed_menu_;  // of a job that chooses its batch
   bool is_batch_chosen_ = false;          // false: the one that was asked for, as no other's time is known

@@ -199,7 +199,7 @@ void LearnedModels::RefreshSizes(JobKnowledge* job) const {
   MeasuredRatios ratios;
   for (const uint32_t k : RunnableGpus(*job->spec, cluster_)) {
     const BatchSplit split = SplitBatch(profile.limits(), k, job->spec->global_batch, SingleGpuRule::kLargeBatches);
-    const auto nodes = static_cast<double>(DensePlacement(k, cluster_.gpus_per_node).size());
+    const auto nodes = static_cast<double>(DensePlacement(k, cluster_.groups.front().gpus_per_node).size());
     const ReplicaConfiguration configuration = ConfigurationOf(split, k, nodes);
     job->sizes.push_back({k, k * cluster_.cores_per_gpu, 0});
     if (num_fits == 0) continue;

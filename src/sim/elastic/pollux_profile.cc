@@ -95,6 +95,17 @@ std::string TableOf(const std::string& folder, std::string_view table, std::stri
                           : fmt::format("{}/{}-{}.csv", folder, table, gpu_type);
 }
 
+// Local batches that were measured on one type of GPU.
+void SetLocalLimits(std::string_view gpu_type, ProfileTables* tables) {
+  constexpr double kDeepspeech2OnRtx = 57;  // more does not fit there: a constant of Sia's simulator
+  const auto [least, most] = std::ranges::minmax(tables->placements, {}, &PlacementRow::local_batch);
+  const bool is_bounded = tables->name == "deepspeech2" && gpu_type == "rtx";
+  const auto whole = [](double batch) { return static_cast<uint32_t>(std::clamp(batch, 1.0, 1e9)); };
+  tables->limits.local_min = whole(least.local_batch);
+  tables->limits.local_max = whole(is_bounded ? kDeepspeech2OnRtx : most.local_batch);
+  tables->local_max_as_measured = true;
+}
+
 // Those of the benchmark where it has the application; else what was measured and validated.
 Status SetLimits(const std::string& folder, ProfileTables* tables) {
   const auto* const known = std::ranges::find(kApplications, tables->name, &KnownApplication::name);
@@ -135,6 +146,7 @@ Result<ApplicationProfile> LoadPolluxProfile(const std::string& folder, std::str
                                  }));
   FL_RETURN_IF_ERROR(ReadValidations(folder, &tables));
   FL_RETURN_IF_ERROR(SetLimits(folder, &tables));
+  if (!gpu_type.empty() && !tables.placements.empty()) SetLocalLimits(gpu_type, &tables);
   return ApplicationProfile::Create(std::move(tables));
 }
 
@@ -171,7 +183,34 @@ Result<ProfileSet> LoadPolluxProfiles(const std::string& folder, std::string_vie
   return profiles;
 }
 
+namespace {
+
+// [gpu type] the application's profiles, null where it has none.
+std::vector<const ApplicationProfile*> FindProfiles(std::span<const ProfileSet> profiles, const std::string& name) {
+  std::vector<const ApplicationProfile*> found;
+  for (const ProfileSet& set : profiles) {
+    const auto profile = set.find(name);
+    found.push_back(profile == set.end() ? nullptr : &profile->second);
+  }
+  return found;
+}
+
+Status NoProfile(const CsvReader& reader, std::string_view application, std::span<const ProfileSet> profiles) {
+  std::set<std::string> known;
+  for (const ProfileSet& set : profiles) {
+    for (const auto& [name, unused] : set) known.insert(name);
+  }
+  return InvalidArgument(fmt::format("{}: no profile of application '{}'; there are {}", reader.Where(), application,
+                                     fmt::join(known, ", ")));
+}
+
+}  // namespace
+
 Result<std::vector<ElasticJobSpec>> LoadPolluxWorkload(const std::string& path, const ProfileSet& profiles) {
+  return LoadPolluxWorkload(path, std::span(&profiles, 1));
+}
+
+Result<std::vector<ElasticJobSpec>> LoadPolluxWorkload(const std::string& path, std::span<const ProfileSet> profiles) {
   FL_ASSIGN_OR_RETURN(CsvReader reader, CsvReader::Open(path));
   FL_ASSIGN_OR_RETURN(const size_t name, reader.Column("name"));
   FL_ASSIGN_OR_RETURN(const size_t time, reader.Column("time"));
@@ -180,16 +219,13 @@ Result<std::vector<ElasticJobSpec>> LoadPolluxWorkload(const std::string& path, 
   FL_ASSIGN_OR_RETURN(const size_t batch, reader.Column("batch_size"));
   std::vector<ElasticJobSpec> jobs;
   while (reader.Next()) {
-    const auto profile = profiles.find(std::string(reader.field(application)));
-    if (profile == profiles.end()) {
-      std::vector<std::string> known;
-      for (const auto& [app, unused] : profiles) known.push_back(app);
-      return InvalidArgument(fmt::format("{}: no profile of application '{}'; there are {}", reader.Where(),
-                                         reader.field(application), fmt::join(known, ", ")));
-    }
+    const auto found = FindProfiles(profiles, std::string(reader.field(application)));
+    const auto first = std::ranges::find_if(found, [](const auto* profile) { return profile != nullptr; });
+    if (first == found.end()) return NoProfile(reader, reader.field(application), profiles);
     ElasticJobSpec job;
     job.name = reader.field(name);
-    job.profile = &profile->second;
+    job.profile = *first;
+    if (profiles.size() > 1) job.type_profiles = found;
     FL_ASSIGN_OR_RETURN(job.submission_s, ParseField<double>(reader, time, "time"));
     FL_ASSIGN_OR_RETURN(job.requested_gpus, ParseField<uint32_t>(reader, replicas, "num_replicas"));
     FL_ASSIGN_OR_RETURN(job.global_batch, ParseField<uint32_t>(reader, batch, "batch_size"));

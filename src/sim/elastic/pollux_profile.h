@@ -5,6 +5,7 @@
 #pragma once
 
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,5 +32,8 @@ Result<std::set<std::string>> ListPolluxApplications(const std::string& path);
 
 // Errors: kNotFound; kInvalidArgument with file:line for an application without a profile or a number that is none.
 Result<std::vector<ElasticJobSpec>> LoadPolluxWorkload(const std::string& path, const ProfileSet& profiles);
+
+// On several types of GPU. Args: profiles [gpu type], of which each application needs at least one.
+Result<std::vector<ElasticJobSpec>> LoadPolluxWorkload(const std::string& path, std::span<const ProfileSet> profiles);
 
 }  // namespace fairlead::sim

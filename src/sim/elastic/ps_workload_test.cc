@@ -74,7 +74,7 @@ TEST(PsApplicationTest, NoMoreIsBusyThanIsHeld) {
 
 ElasticOptions PsCluster() {
   ElasticOptions options;
-  options.cluster = {4, 4, 40, 0};
+  options.cluster = {{{4, 4}}, 40, 0};
   options.units = {10, 1};
   options.only_events = true;
   return options;
@@ -149,7 +149,7 @@ class OnePsJobTest : public testing::Test {
     job_.ps_application = &application_;
     job_.global_batch = 8;
     job_.num_iterations = 1000;
-    options_.cluster = {2, 1, 2, 0};
+    options_.cluster = {{{2, 1}}, 2, 0};
   }
   ElasticResult Simulate() const {
     return RunElasticSimulation({job_}, *CreateAllocationPolicy("fcfs", 1).value(), options_).value();

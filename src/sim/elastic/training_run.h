@@ -7,24 +7,42 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
+#include "base/ids.h"
 #include "prediction/allreduce_speed_model.h"
 #include "prediction/speed_model.h"
 #include "scheduling/allocation_policy.h"
 
 namespace fairlead::sim {
 
-// What jobs run on.
-struct ElasticCluster {
-  uint32_t num_nodes = 16;
-  uint32_t gpus_per_node = 4;
-  uint32_t cores_per_node = 0;  // 0 = cores don't count
-  uint32_t cores_per_gpu = 0;   // that every job of GPUs alone needs
+// Nodes with GPUs of one type.
+struct NodeGroup {
+  uint32_t num_nodes = 0;
+  uint32_t gpus_per_node = 0;
+  std::string gpu_type = {};  // its name; empty where there is only one
 
   uint32_t num_gpus() const { return num_nodes * gpus_per_node; }
-  uint64_t num_cores() const { return uint64_t{num_nodes} * cores_per_node; }
-  // Errors: kInvalidArgument for no node, no GPU, or a GPU that needs more cores than its node has.
+};
+
+// What jobs run on. Nodes are numbered through the groups.
+struct ElasticCluster {
+  std::vector<NodeGroup> groups = {{16, 4}};  // [gpu type], at least one
+  uint32_t cores_per_node = 0;                // 0 = cores don't count
+  uint32_t cores_per_gpu = 0;                 // that every job of GPUs alone needs
+
+  uint32_t num_types() const { return static_cast<uint32_t>(groups.size()); }
+  uint32_t num_nodes() const;
+  uint32_t num_gpus() const;
+  // Of the type that has most.
+  uint32_t most_gpus_of_type() const;
+  uint64_t num_cores() const { return uint64_t{num_nodes()} * cores_per_node; }
+  // Args: node: below num_nodes().
+  uint32_t TypeOf(HostId node) const;
+  scheduling::NodeCapacity CapacityOf(HostId node) const;
+  // Errors: kInvalidArgument for no node or no GPU in a group, or a GPU that needs more cores than its node has.
   Status Validate() const;
 };
 
@@ -59,6 +77,10 @@ class TrainingRun {
   virtual const std::vector<scheduling::JobSize>& sizes() const = 0;
   virtual uint32_t requested_size() const = 0;
   virtual const scheduling::PsWorkerJob* ps_worker() const { return nullptr; }
+  // [gpu type] true iterations/s at the requested size, 0 where it can't run; empty in clusters of one type.
+  virtual std::span<const double> type_speeds() const { return {}; }
+  // [gpu type][sizes()] useful iterations/s, as the job's own models have it, 0 = unknown; empty without such models.
+  virtual std::span<const std::vector<double>> type_goodput() const { return {}; }
 
   virtual double done_share() const = 0;  // 0..1
   virtual bool is_finished() const = 0;
@@ -70,7 +92,8 @@ class TrainingRun {
   // Seconds from scratch to the end as requested, densely placed; nothing where that is unknown.
   virtual std::optional<double> SecondsAlone() const = 0;
 
-  // Where it trains from now on; not empty.
+  // Where it trains from now on; not empty. Of an allocation on several types of GPU, those of the most frequent one
+  // train, of the first among equals; the others idle.
   virtual void Place(const Allocation& allocation) = 0;
   // Of the allocation given last.
   virtual double iteration_s() const = 0;

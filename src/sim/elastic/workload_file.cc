@@ -98,15 +98,23 @@ Result<WorkloadFile> LoadWorkloadFile(const std::string& path, const WorkloadFil
   WorkloadFile file;
   FL_ASSIGN_OR_RETURN(const WorkloadLayout guessed, GuessLayout(path));
   file.layout = options.layout.value_or(guessed);
+  if (options.gpu_types.size() > 1 && file.layout != WorkloadLayout::kPollux) {
+    return InvalidArgument(
+        fmt::format("{}: a workload of layout {} has speeds on one type of GPU; the cluster has {}: {}", path,
+                    Name(file.layout), options.gpu_types.size(), fmt::join(options.gpu_types, ", ")));
+  }
   const fs::path folder = fs::absolute(path).parent_path();
   switch (file.layout) {
     case WorkloadLayout::kPollux: {
       FL_ASSIGN_OR_RETURN(const std::string profiles,
                           FindProfiles(options, {folder, folder.parent_path()}, "traces", file.layout));
       FL_ASSIGN_OR_RETURN(const auto applications, ListPolluxApplications(path));
-      FL_ASSIGN_OR_RETURN(ProfileSet loaded, LoadPolluxProfiles(profiles, options.gpu_type, applications));
-      file.shared_profiles = std::make_unique<const ProfileSet>(std::move(loaded));
-      FL_ASSIGN_OR_RETURN(file.own.jobs, LoadPolluxWorkload(path, *file.shared_profiles));
+      std::vector<ProfileSet> loaded;
+      for (const std::string& type : options.gpu_types.empty() ? std::vector<std::string>{""} : options.gpu_types) {
+        FL_ASSIGN_OR_RETURN(loaded.emplace_back(), LoadPolluxProfiles(profiles, type, applications));
+      }
+      file.shared_profiles = std::make_unique<const std::vector<ProfileSet>>(std::move(loaded));
+      FL_ASSIGN_OR_RETURN(file.own.jobs, LoadPolluxWorkload(path, std::span(*file.shared_profiles)));
       break;
     }
     case WorkloadLayout::kElasticflow: {
@@ -121,8 +129,8 @@ Result<WorkloadFile> LoadWorkloadFile(const std::string& path, const WorkloadFil
                           FindProfiles(options, {folder}, "simulation_throughputs.json", file.layout));
       FL_ASSIGN_OR_RETURN(const std::string table, GavelTable(given));
       FL_ASSIGN_OR_RETURN(const GpuTypeSpeeds speeds, LoadGavelSpeeds(table));
-      FL_ASSIGN_OR_RETURN(file.own,
-                          LoadGavelWorkload(path, speeds, options.gpu_type.empty() ? "v100" : options.gpu_type));
+      FL_ASSIGN_OR_RETURN(
+          file.own, LoadGavelWorkload(path, speeds, options.gpu_types.empty() ? "v100" : options.gpu_types.front()));
       break;
     }
     case WorkloadLayout::kTiresias: {

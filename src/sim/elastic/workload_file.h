@@ -2,7 +2,7 @@
 //
 // Layout       recognized from the file: columns of the CSV, or tabs without a header (Gavel).
 //   pollux       pollux_profile.h; profiles: folder of applications, or one that holds `traces`; by default the folder
-//                `traces` beside the folder of the workload. Also Sia's artifact: its `profiles` and a type of GPU.
+//                `traces` beside the folder of the workload. Also Sia's artifact: its `profiles` and types of GPU.
 //   elasticflow  elasticflow_workload.h; profiles: folder of speeds; by default `throughputs_A100` beside the workload.
 //   gavel        neutral_workload.h; profiles: Gavel's table of speeds, or the folder of simulation_throughputs.json.
 //   tiresias, neutral    neutral_workload.h; no profiles.
@@ -30,15 +30,16 @@ std::span<const std::string_view> WorkloadLayoutNames();
 std::string_view Name(WorkloadLayout layout);
 
 struct WorkloadFileOptions {
-  std::optional<WorkloadLayout> layout;                   // nothing: recognized from the file
-  std::string profiles;                                   // empty: the layout's default
-  std::string gpu_type;                                   // of Sia's and Gavel's profiles; empty: none, "v100"
+  std::optional<WorkloadLayout> layout;  // nothing: recognized from the file
+  std::string profiles;                  // empty: the layout's default
+  // Of Sia's profiles, those of the cluster in order; of Gavel's: one. Empty: none, "v100".
+  std::vector<std::string> gpu_types = {};
   size_t most_jobs = std::numeric_limits<size_t>::max();  // > 0; only the first ones
 };
 
 struct WorkloadFile {
   WorkloadLayout layout = WorkloadLayout::kNeutral;
-  std::unique_ptr<const ProfileSet> shared_profiles;  // of the pollux layout
+  std::unique_ptr<const std::vector<ProfileSet>> shared_profiles;  // [gpu type] of the pollux layout
   OwnedWorkload own;
 
   const std::vector<ElasticJobSpec>& jobs() const { return own.jobs; }

@@ -168,7 +168,7 @@ TEST_F(WorkloadFileTest, PublicFilesOfEveryLayout) {
   EXPECT_EQ(load("elasticflow/philly_103959.csv", first).jobs().size(), 50u);
   WorkloadFileOptions sia;
   sia.profiles = PublicFile("sia/profiles");
-  sia.gpu_type = "rtx";
+  sia.gpu_types = {"rtx"};
   EXPECT_GT(load("sia/workloads/philly/workload-1.csv", sia).jobs().size(), 100u);
 }
 
