@@ -300,6 +300,13 @@ TEST(GavelTest, ThroughputIsSummed) {
   EXPECT_NEAR(shares.shares[2][1], 1, 1e-8);
 }
 
+// One GPU for three equal jobs: whatever the sum's optimum is, none is preferred.
+TEST(GavelTest, EqualJobsGetEqualShares) {
+  const std::vector<ShareJob> jobs(3, {1, {5}, 0});
+  const TypeShares solved = SolveLargestSum(jobs, {1}).value();
+  for (const auto& own : solved.shares) EXPECT_NEAR(own[0], 1.0 / 3, 1e-9);
+}
+
 // Equal jobs, none running: shares differ by at most one GPU, as 1 / x is convex.
 TEST(PolluxTest, EqualJobsGetEqualShares) {
   for (uint32_t num_jobs = 1; num_jobs <= 12; ++num_jobs) {

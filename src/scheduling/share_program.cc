@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
+#include <tuple>
 
 namespace fairlead::scheduling {
 namespace {
@@ -58,6 +60,19 @@ Columns BuildColumns(const std::vector<ShareJob>& jobs, size_t num_types, Object
   return columns;
 }
 
+// Equal jobs get equal shares, those of their mean: as good, and not up to the solver.
+void ShareEqually(const std::vector<ShareJob>& jobs, std::vector<std::vector<double>>* shares) {
+  std::map<std::tuple<double, double, std::vector<double>>, std::vector<size_t>> groups;
+  for (size_t j = 0; j < jobs.size(); ++j) groups[{jobs[j].num_gpus, jobs[j].need, jobs[j].speeds}].push_back(j);
+  for (const auto& [unused, equal] : groups) {
+    std::vector<double> mean((*shares)[equal.front()].size());
+    for (const size_t j : equal) {
+      for (size_t t = 0; t < mean.size(); ++t) mean[t] += (*shares)[j][t] / static_cast<double>(equal.size());
+    }
+    for (const size_t j : equal) (*shares)[j] = mean;
+  }
+}
+
 Result<TypeShares> Solve(const std::vector<ShareJob>& jobs, const std::vector<double>& counts, Objective objective) {
   TypeShares result;
   if (jobs.empty() || counts.empty()) return result;
@@ -79,7 +94,10 @@ Result<TypeShares> Solve(const std::vector<ShareJob>& jobs, const std::vector<do
   }
   const double* solution = Clp_primalColumnSolution(model.get());
   for (size_t j = 0; j < n; ++j) {
-    auto& own = result.shares.emplace_back(solution + j * counts.size(), solution + (j + 1) * counts.size());
+    result.shares.emplace_back(solution + j * counts.size(), solution + (j + 1) * counts.size());
+  }
+  ShareEqually(jobs, &result.shares);
+  for (auto& own : result.shares) {
     // Without the solver's noise, which would order jobs of equal shares.
     for (double& share : own) share = std::round(share * kShareSteps) / kShareSteps;
   }

@@ -4,7 +4,8 @@
 // Problem     over X >= 0 with sum_t X[j][t] <= 1 for each job and sum_j scale[j] X[j][t] <= count[t] for each type,
 //             maximise  z, with sum_t T[j][t] X[j][t] >= z need[j]  (SolveLargestMultiple), or
 //             sum over j and t of T[j][t] X[j][t]                   (SolveLargestSum).
-// Method      COIN-OR CLP, dual simplex. The optimum is not unique; which one is found depends on the order of jobs.
+// Method      COIN-OR CLP, dual simplex. The optimum is not unique: equal jobs get equal shares; between others, which
+//             one is found depends on the order of jobs.
 // Cost        one LP of jobs * types (+ 1) variables.
 // Reference   Narayanan et al., Gavel, OSDI 2020, section 4.
 #pragma once

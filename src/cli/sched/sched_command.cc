@@ -152,9 +152,28 @@ void ChooseBatches(const SchedRunOptions& options, const ChosenPolicy& policy, c
   }
 }
 
+// With several types of GPU, models of speed are those that each job fits.
+Status CheckKnown(const SchedRunOptions& options, const std::vector<ChosenPolicy>& policies,
+                  const sim::ElasticCluster& cluster) {
+  if (cluster.num_types() == 1 || options.known == "fitted") return OkStatus();
+  if (LearnedOptionsOf(options)) {
+    return InvalidArgument(
+        fmt::format("--known {}: speeds are learned for one type of GPU, and --cluster {} has {}; use --known fitted, "
+                    "oracle or speeds",
+                    options.known, options.cluster, cluster.num_types()));
+  }
+  const auto chooser = std::ranges::find_if(policies, &ChosenPolicy::chooses_batches);
+  if (chooser == policies.end()) return OkStatus();
+  return InvalidArgument(fmt::format(
+      "--known {}: the best batch is known for one type of GPU, and --cluster {} has {}; use --known fitted "
+      "for the jobs of {}, or --choose-batch none",
+      options.known, options.cluster, cluster.num_types(), chooser->policy->name()));
+}
+
 Result<SchedReport> RunAll(const SchedRunOptions& options) {
   FL_ASSIGN_OR_RETURN(const sim::ElasticCluster cluster, ParseCluster(options.cluster));
   FL_ASSIGN_OR_RETURN(const std::vector<ChosenPolicy> policies, CreatePolicies(options));
+  FL_RETURN_IF_ERROR(CheckKnown(options, policies, cluster));
   std::vector<sim::WorkloadFile> workloads;
   SchedReport report{options.workloads, "", KnownWords(options.known), cluster, 0, 0, {}};
   for (const std::string& path : options.workloads) {

@@ -124,6 +124,11 @@ ApplicationProfile::ApplicationProfile(ProfileTables tables, Triangulation trian
   for (const auto& [batch, rows] : tables_.validations) {
     for (uint32_t e = 0; e < tables_.num_epochs; ++e) progress_[e] = std::min(progress_[e], rows[e].progress);
   }
+  const auto alone = rows_of_.find({1});
+  if (alone == rows_of_.end()) return;
+  const double slowest_s =
+      std::ranges::max(alone->second, {}, [](const PlacementRow& row) { return row.time.pass_s; }).time.pass_s;
+  single_gpu_rate_ = alone->second.back().local_batch / slowest_s;
 }
 
 uint32_t ApplicationProfile::MaxGpus(uint32_t global_batch) const {
@@ -173,17 +178,6 @@ BatchLimits ApplicationProfile::LimitsOf(const GpusPerNode& placement) const {
   }
   if (most > 0) limits.local_max = std::max(static_cast<uint32_t>(most), limits.local_min);
   return limits;
-}
-
-double ApplicationProfile::SingleGpuRate() const {
-  double batch = 0;
-  double pass_s = 0;
-  for (const PlacementRow& row : tables_.placements) {
-    if (row.placement != GpusPerNode{1}) continue;
-    batch = std::max(batch, row.local_batch);
-    pass_s = std::max(pass_s, row.time.pass_s);
-  }
-  return pass_s > 0 ? batch / pass_s : 0;
 }
 
 double ApplicationProfile::Interpolate(double global_batch, uint32_t epoch, double EpochRow::*column) const {

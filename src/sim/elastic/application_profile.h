@@ -90,7 +90,7 @@ class ApplicationProfile {
   // limits(), for one placement.
   BatchLimits LimitsOf(const GpusPerNode& placement) const;
   // Samples/s of one GPU, as Sia compares types: largest local batch over largest time. 0 = not measured.
-  double SingleGpuRate() const;
+  double single_gpu_rate() const { return single_gpu_rate_; }
 
   // Iterations at the first batch until `epoch` (from 0) is finished.
   double ProgressAtEndOf(uint32_t epoch) const { return progress_[epoch]; }
@@ -109,6 +109,7 @@ class ApplicationProfile {
   std::vector<double> progress_;       // [epoch]
   std::vector<PassTime> point_times_;  // [point of the triangulation]
   Triangulation triangulation_;
+  double single_gpu_rate_ = 0;
 };
 
 // The lexicographically smallest rotation of a placement.

@@ -134,7 +134,8 @@ void EpochRun::Place(const Allocation& allocation) {
   }
   if (profile_ == nullptr) return;
   if (spec_->batch_menus != nullptr) {
-    const bool is_dense = placement_ == DensePlacement(num_gpus_, gpus_per_node());
+    // Menus are of the first type.
+    const bool is_dense = gpu_type_ == 0 && placement_ == DensePlacement(num_gpus_, gpus_per_node());
     placed_menu_ = is_dense && num_gpus_ <= spec_->batch_menus->max_gpus() ? spec_->batch_menus->dense(num_gpus_)
                                                                            : BatchMenu(*profile_, placement_);
   }

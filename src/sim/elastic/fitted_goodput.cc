@@ -58,8 +58,10 @@ std::optional<FittedChoice> ChooseByModel(const ReplicaSpeedModel& model, const 
   const double least = std::max<double>(limits.first, limits.local_min * k);
   const double most = limits.max;
   std::optional<FittedChoice> best;
-  for (int i = 0; i < kNumBatches && least <= most; ++i) {
-    const double local = least * std::pow(most / least, i / (kNumBatches - 1.0)) / k;
+  const double ratio = least <= most ? std::pow(most / least, 1 / (kNumBatches - 1.0)) : 0;
+  double batch = least;
+  for (int i = 0; i < kNumBatches && least <= most; ++i, batch *= ratio) {
+    const double local = std::min(batch, most) / k;
     double passes = std::max(CeilAbove(local / limits.local_max), 1.0);
     if (num_gpus == 1 && local > limits.first + kRoundingUp) passes = std::max(passes, 2.0);
     const double pass_batch = CeilAbove(local / passes);
@@ -92,8 +94,8 @@ double FittedGoodput::GoodputOn(uint32_t gpu_type, uint32_t num_gpus) const {
   if (type.profile == nullptr || num_gpus > type.num_gpus) return 0;
   if (has_model(gpu_type)) return OwnGoodput(gpu_type, num_gpus);
   for (uint32_t other = 0; other < types_.size(); ++other) {
-    const double rate = has_model(other) ? types_[other].profile->SingleGpuRate() : 0;
-    if (rate > 0) return OwnGoodput(other, num_gpus) * type.profile->SingleGpuRate() / rate;
+    const double rate = has_model(other) ? types_[other].profile->single_gpu_rate() : 0;
+    if (rate > 0) return OwnGoodput(other, num_gpus) * type.profile->single_gpu_rate() / rate;
   }
   return 0;
 }
