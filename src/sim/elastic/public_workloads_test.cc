@@ -151,7 +151,7 @@ TEST_F(ElasticflowTest, PublicJobsTakeAsLongAsInTheirData) {
   auto workload = LoadElasticflowWorkload(folder + "/philly_103959.csv", *speeds, 60);
   ASSERT_TRUE(workload.ok()) << workload.status().message();
   // Job 2: vgg16, batch 64, one GPU: 118,680 iterations at 5.053/s are 23,487 s.
-  const ElasticJob job(workload->jobs[2], {16, 8, 0, 0}, {}, 2);
+  const ElasticJob job(workload->jobs[2], {{{16, 8}}, 0, 0}, {}, 2);
   ASSERT_TRUE(job.run().SecondsAlone().has_value());
   EXPECT_NEAR(*job.run().SecondsAlone(), 23487, 1);
 
