@@ -277,6 +277,7 @@ void ClusterController::AdoptPlan(RunningJob* job, traffic::JobPlan plan, std::v
                                 .priority_rank = now.priority_rank,
                                 .time_shift = now.time_shift,
                                 .balances_shares = now.balances_shares,
+                                .senders = now.senders,
                                 .reason = now.reason});
 }
 

@@ -88,6 +88,7 @@ struct SetTraffic {
   uint32_t priority_rank = 0;
   std::optional<traffic::TimeShift> time_shift;
   bool balances_shares = false;  // queue pairs of a connection shift bytes among themselves
+  traffic::SenderRules senders = {};
   std::string reason;
 };
 // The job has the top level to itself until JobProfiled: watch its counters.

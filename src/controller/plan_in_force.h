@@ -24,7 +24,8 @@ class PlanInForce {
       for (size_t f = 0; f < plan.paths.size(); ++f) change.num_moved += plan.paths[f] != plan_.paths[f] ? 1 : 0;
       change.is_relevelled = plan.level != plan_.level;
       const bool same_reason = plan.reason == plan_.reason && plan.priority_rank == plan_.priority_rank;
-      const bool same_timing = plan.time_shift == plan_.time_shift && plan.balances_shares == plan_.balances_shares;
+      const bool same_timing = plan.time_shift == plan_.time_shift && plan.balances_shares == plan_.balances_shares &&
+                               plan.senders == plan_.senders;
       change.is_news = change.num_moved > 0 || change.is_relevelled || !same_timing || !same_reason;
     }
     is_planned_ = true;

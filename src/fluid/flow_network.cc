@@ -96,6 +96,19 @@ void FlowNetwork::SetRoute(FlowId id, std::span<const LinkUse> route) {
   if (was_active) solvers_[levels_of_[flow]]->Insert(flow);
 }
 
+void FlowNetwork::SetWeight(FlowId id, double weight) {
+  const uint32_t flow = id.value();
+  if (flows_.flow(flow).weight == weight) return;
+  const bool was_active = active(id);
+  const double bytes = Remaining(id);
+  RemoveEnded(flow);
+  if (was_active) Suspend(flow);
+  flows_.SetWeight(id, weight);
+  if (!was_active) return;
+  completions_.SetWork(flow, bytes / weight);
+  solvers_[levels_of_[flow]]->Insert(flow);
+}
+
 void FlowNetwork::SetCapacity(uint32_t link, double bytes_per_second) {
   FL_CHECK(link < num_links_);
   FL_CHECK_MSG(std::isfinite(bytes_per_second) && bytes_per_second >= 0, "a capacity must be finite and not negative");

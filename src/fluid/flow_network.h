@@ -39,6 +39,8 @@ class FlowNetwork {
   // Allowed while the flow is active: the rest continues at the new level, over the new route.
   void SetLevel(FlowId id, uint32_t level);
   void SetRoute(FlowId id, std::span<const LinkUse> route);
+  // weight: > 0. The rest of an active flow continues with it.
+  void SetWeight(FlowId id, double weight);
   // Failure (0), degradation, repair.
   void SetCapacity(uint32_t link, double bytes_per_second);
 

@@ -33,7 +33,7 @@ class NetworkUnderTest {
   void Change(const NetworkShape& shape, Random& random) {
     const auto f = static_cast<uint32_t>(random.Below(flows_.size()));
     const auto num_links = static_cast<uint32_t>(capacities_.size());
-    switch (random.Below(8)) {
+    switch (random.Below(9)) {
       case 0: {
         const auto link = static_cast<uint32_t>(random.Below(num_links));
         capacities_[link] = testing::RandomCapacity(shape, random);
@@ -52,6 +52,10 @@ class NetworkUnderTest {
         if (!active_[f]) break;
         active_[f] = false;
         network_.Cancel(FlowId(f));
+        break;
+      case 4:
+        flows_[f].weight = random.Uniform(0.1, 10);
+        network_.SetWeight(FlowId(f), flows_[f].weight);
         break;
       default:
         if (active_[f]) break;

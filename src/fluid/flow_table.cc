@@ -14,12 +14,18 @@ void FlowTable::Reserve(size_t num_flows, size_t num_uses) {
 }
 
 FlowId FlowTable::Add(std::span<const LinkUse> route, double weight) {
-  FL_CHECK_MSG(std::isfinite(weight) && weight > 0, "a flow's weight must be positive");
   flows_.emplace_back();
-  flows_.back().weight = weight;
   const FlowId id(flows_.size() - 1);
+  SetWeight(id, weight);
   SetRoute(id, route);
   return id;
+}
+
+void FlowTable::SetWeight(FlowId id, double weight) {
+  FL_CHECK_MSG(std::isfinite(weight) && weight > 0, "a flow's weight must be positive");
+  Flow& flow = flows_[id.index()];
+  FL_CHECK(!flow.active);
+  flow.weight = weight;
 }
 
 void FlowTable::SetRoute(FlowId id, std::span<const LinkUse> route) {

@@ -46,6 +46,8 @@ class FlowTable {
   FlowId Add(std::span<const LinkUse> route, double weight);
   // Replaces the route of a flow that isn't active.
   void SetRoute(FlowId id, std::span<const LinkUse> route);
+  // The same for its weight: finite, > 0.
+  void SetWeight(FlowId id, double weight);
 
   size_t num_flows() const { return flows_.size(); }
   Flow& flow(uint32_t id) { return flows_[id]; }

@@ -160,6 +160,7 @@ void ClusterSimulation::FollowLive() {
                   .priority_rank = traffic.level,
                   .time_shift = {},
                   .balances_shares = false,
+                  .senders = {},
                   .reason = std::move(traffic.reason)});
   }
   control_.NoteLive(change);

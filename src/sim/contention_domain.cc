@@ -25,6 +25,8 @@ ContentionDomain::ContentionDomain(std::vector<JobState*> jobs,
               options.follows_delays ? options.healthy_capacities : nullptr),
       bounds_(jobs_, time_, network_) {
   FL_CHECK(!options.follows_delays || options.healthy_capacities != nullptr);
+  if (MltcpWeights::AreWanted(jobs_)) weights_.emplace(jobs_, time_, &network_);
+  if (CoflowPacer::IsWanted(jobs_)) pacer_.emplace(jobs_, &network_);
   if (options.fast_forward) {
     fast_forward_.emplace(jobs_, &time_, &network_, &clocks_, &delays_, bounds_, options.extrapolate);
   }
@@ -37,6 +39,13 @@ void ContentionDomain::Resume() {
     if (jobs_[j]->is_phase_running) ResumePhase(j);
     if (clocks_.has_begun(j) || clocks_.IsDue(j)) StepJob(j);
   }
+  SettleSenders();
+}
+
+// All that happens at this instant has happened: senders look at what they have to send.
+void ContentionDomain::SettleSenders() {
+  if (weights_) weights_->Renew();
+  if (pacer_) pacer_->Renew();
   if (network_.congestion() != nullptr) network_.congestion()->Update(time_.local_ns);
 }
 
@@ -105,7 +114,7 @@ void ContentionDomain::ApplyEventsAt(int64_t local_ns) {
   std::sort(due_.begin(), due_.end());
   due_.erase(std::unique(due_.begin(), due_.end()), due_.end());
   for (const uint32_t j : due_) StepJob(j);
-  if (network_.congestion() != nullptr) network_.congestion()->Update(local_ns);
+  SettleSenders();
 }
 
 // A message's part has ended on each of the variable's transfers.

@@ -15,6 +15,7 @@
 //     domain_network   what their transfers carry          finish_bounds    when one can finish at the earliest
 //     job_clocks       how far they have computed          fast_forward     what need not be simulated
 //     domain_recorder  what is written down of all this
+//     mltcp_weights    how hard their flows push           coflow_pacer     at which rates their hosts send
 #pragma once
 
 #include <algorithm>
@@ -25,6 +26,7 @@
 
 #include "base/ids.h"
 #include "base/sim_time.h"
+#include "sim/coflow_pacer.h"
 #include "sim/delay_account.h"
 #include "sim/domain_delays.h"
 #include "sim/domain_network.h"
@@ -36,6 +38,7 @@
 #include "sim/job_clocks.h"
 #include "sim/job_state.h"
 #include "sim/link_sharing.h"
+#include "sim/mltcp_weights.h"
 #include "sim/run_watch.h"
 #include "sim/timeline.h"
 
@@ -71,7 +74,11 @@ class ContentionDomain {
  private:
   void Resume();
   void ResumePhase(uint32_t j);
-  int64_t NextEventNs() { return std::min(network_.NextEndNs(), clocks_.NextTimerNs()); }
+  int64_t NextEventNs() {
+    const int64_t next_ns = std::min(network_.NextEndNs(), clocks_.NextTimerNs());
+    return weights_ ? std::min(next_ns, weights_->next_ns()) : next_ns;
+  }
+  void SettleSenders();
   void ApplyEventsAt(int64_t local_ns);
   void RecordParts(const FluidVariable& variable);
   void StepJob(uint32_t j);
@@ -88,6 +95,8 @@ class ContentionDomain {
   JobClocks clocks_;
   DomainDelays delays_;
   FinishBounds bounds_;
+  std::optional<MltcpWeights> weights_;      // none: widths alone count
+  std::optional<CoflowPacer> pacer_;         // none: all send as fast as they can
   std::optional<FastForward> fast_forward_;  // none: everything is simulated
   bool has_finished_job_ = false;
   std::vector<uint32_t> due_;  // jobs to step at the current instant

@@ -30,6 +30,12 @@ DomainNetwork::DomainNetwork(NetworkLayout layout, std::vector<uint32_t> levels,
     variable.flow = network_.AddFlow(layout.uses[v], levels_[variable.job], variable.width);
     FL_CHECK(variable.flow.index() == v);
   }
+  if (layout.are_paced) {
+    for (const std::vector<fluid::LinkUse>& uses : layout.uses) {
+      const bool has_own = !links_[uses.back().link].link.valid();
+      paces_.push_back({.own_link = has_own ? uses.back().link : fluid::kNoLink});
+    }
+  }
   if (congestion != nullptr) AddCongestion(congestion, std::move(layout.uses));
 }
 
@@ -50,8 +56,15 @@ void DomainNetwork::AddCongestion(CongestionPoints* points, std::vector<std::vec
   congestion_ = std::make_unique<CongestionLoss>(points, &network_, marks, std::move(flows), levels_.size());
 }
 
+void DomainNetwork::SetPace(const FluidVariable& variable, double per_s, uint32_t local_link) {
+  Pace& pace = paces_[variable.flow.index()];
+  pace.reason = local_link;
+  network_.SetCapacity(pace.own_link, per_s);
+}
+
 const LocalLink* DomainNetwork::FindBottleneck(const FluidVariable& variable) {
-  const uint32_t local = network_.BottleneckLink(variable.flow);
+  uint32_t local = network_.BottleneckLink(variable.flow);
+  if (!paces_.empty() && local == paces_[variable.flow.index()].own_link) local = paces_[variable.flow.index()].reason;
   return local < links_.size() && links_[local].link.valid() ? &links_[local] : nullptr;
 }
 

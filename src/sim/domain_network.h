@@ -61,6 +61,12 @@ class DomainNetwork {
   double Left(const FluidVariable& variable) const { return network_.Remaining(variable.flow); }
   // Of a variable that sends, at present rates.
   double SecondsLeft(const FluidVariable& variable) { return network_.SecondsLeft(variable.flow); }
+  // A variable that sends weighs `push` (> 0) times as much as its width.
+  void SetPush(const FluidVariable& variable, double push) { network_.SetWeight(variable.flow, variable.width * push); }
+  // Its hosts send no more than `per_s` bytes/s of it, because of a local link; fluid::kNoLink: because of its own paths.
+  // It has a link of its own.
+  void SetPace(const FluidVariable& variable, double per_s, uint32_t local_link);
+
   // The contended link that bounds a variable that sends; null: none does.
   const LocalLink* FindBottleneck(const FluidVariable& variable);
 
@@ -74,6 +80,11 @@ class DomainNetwork {
   const CongestionLoss* congestion() const { return congestion_.get(); }
 
  private:
+  struct Pace {
+    uint32_t own_link = fluid::kNoLink;  // local; kNoLink: it has none
+    uint32_t reason = fluid::kNoLink;    // local link
+  };
+
   std::span<const FluidVariable> Between(uint32_t begin, uint32_t end) const {
     return {variables_.data() + begin, variables_.data() + end};
   }
@@ -87,6 +98,7 @@ class DomainNetwork {
   std::vector<uint32_t> num_sending_;  // [job] variables
   std::vector<fluid::FlowId> ended_;   // at the last AdvanceTo()
   std::unique_ptr<CongestionLoss> congestion_;
+  std::vector<Pace> paces_;  // [variable]; empty where no job is paced
 };
 
 // [job]: levels in the same order without gaps, since each costs the network time and memory. Those beyond its limit

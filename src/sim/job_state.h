@@ -83,8 +83,9 @@ struct JobState {
   uint32_t level = 0;
   std::optional<traffic::TimeShift> time_shift;  // where iterations shall begin
   traffic::ShiftProgress shift_progress;
-  bool waits_for_shift = false;  // until iteration_start
-  SimTime last_iteration_start;  // of the iteration before the current one
+  traffic::SenderRules senders = {};  // between two plans
+  bool waits_for_shift = false;       // until iteration_start
+  SimTime last_iteration_start;       // of the iteration before the current one
 
   // How far the job has come.
   SimTime iteration_start;  // of the current iteration; in the future: the job has not begun

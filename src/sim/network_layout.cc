@@ -50,8 +50,9 @@ class NetworkDraft {
   uint32_t num_variables() const { return static_cast<uint32_t>(layout_.variables.size()); }
   uint32_t num_links() const { return static_cast<uint32_t>(layout_.links.size()); }
   void AddVariable(uint32_t j, const Transfer& transfer, const TransferRoute& route,
-                   std::span<const TransferLink> contended);
-  std::vector<fluid::LinkUse> AddLinkUses(std::span<const TransferLink> contended, const TransferRoute& route);
+                   std::span<const TransferLink> contended, bool is_paced);
+  std::vector<fluid::LinkUse> AddLinkUses(std::span<const TransferLink> contended, const TransferRoute& route,
+                                          bool is_paced);
   void WidenVariables();
   void MergeEqualLinks();
   std::vector<uint32_t> DropEqualLinks();
@@ -66,6 +67,7 @@ class NetworkDraft {
 void NetworkDraft::AddJob(const JobState& job, const std::vector<TransferRoute>& routes) {
   const auto j = static_cast<uint32_t>(layout_.first_variable.size());
   std::vector<uint32_t>& first_variable = layout_.first_variable.emplace_back();
+  layout_.are_paced |= job.senders.turn.has_value();
   first_variable.assign(job.clock.start_ns.size() + 1, num_variables());
   std::map<VariableKey, uint32_t> by_key;
   for (uint32_t t = 0; t < job.transfers.size(); ++t) {
@@ -76,7 +78,7 @@ void NetworkDraft::AddJob(const JobState& job, const std::vector<TransferRoute>&
     const auto [entry, is_new] = by_key.try_emplace(
         {transfer.phase, transfer.bytes, left, route.top_rate, route.parts, contended}, num_variables());
     if (is_new) {
-      AddVariable(j, transfer, route, contended);
+      AddVariable(j, transfer, route, contended, job.senders.turn.has_value());
       std::fill(first_variable.begin() + transfer.phase + 1, first_variable.end(), num_variables());
     }
     layout_.variables[entry->second].transfers.push_back(t);
@@ -84,8 +86,8 @@ void NetworkDraft::AddJob(const JobState& job, const std::vector<TransferRoute>&
 }
 
 void NetworkDraft::AddVariable(uint32_t j, const Transfer& transfer, const TransferRoute& route,
-                               std::span<const TransferLink> contended) {
-  layout_.uses.push_back(AddLinkUses(contended, route));
+                               std::span<const TransferLink> contended, bool is_paced) {
+  layout_.uses.push_back(AddLinkUses(contended, route, is_paced));
   FluidVariable& added = layout_.variables.emplace_back();
   added.job = j;
   added.phase = transfer.phase;
@@ -99,9 +101,10 @@ void NetworkDraft::AddVariable(uint32_t j, const Transfer& transfer, const Trans
 }
 
 // Local links of the variable that is about to be added. Links that no variable has used before are added, and so is
-// this one's own link, the last, where no contended link holds it to its top rate (of one transfer; widened later).
+// this one's own link, the last, where no contended link holds it to its top rate (of one transfer; widened later), or
+// where its hosts pace it.
 std::vector<fluid::LinkUse> NetworkDraft::AddLinkUses(std::span<const TransferLink> contended,
-                                                      const TransferRoute& route) {
+                                                      const TransferRoute& route, bool is_paced) {
   const uint32_t variable = num_variables();
   std::vector<fluid::LinkUse> uses;
   double contended_rate = std::numeric_limits<double>::infinity();
@@ -112,7 +115,7 @@ std::vector<fluid::LinkUse> NetworkDraft::AddLinkUses(std::span<const TransferLi
     layout_.links[local->second].users.push_back({variable, multiplicity});
     uses.push_back({local->second, multiplicity});
   }
-  if (contended_rate > route.top_rate || contended.empty()) {
+  if (contended_rate > route.top_rate || contended.empty() || is_paced) {
     uses.push_back({num_links(), 1});
     layout_.links.push_back({.link = LinkId(), .capacity = route.top_rate, .users = {{variable, 1}}});
   }

@@ -5,7 +5,7 @@
 // Method      1. Transfers of one phase that cross the same contended links with the same bytes and top rate are one
 //                variable, as wide as all of them.
 //             2. Only contended links are local links (link_sharing.h), and for each variable that these would let go
-//                faster than its top rate one link of its own.
+//                faster than its top rate one link of its own; for those whose hosts pace them in any case.
 //             3. Links of equal capacity that all variables use alike bound them alike: one of each kind is enough.
 //                Sprayed flows make many of them, such as the uplinks of a leaf.
 // Cost        O(hops of all transfers * log).
@@ -53,7 +53,8 @@ struct NetworkLayout {
   std::vector<FluidVariable> variables;               // by job, then by phase
   std::vector<std::vector<uint32_t>> first_variable;  // [job][phase], one more at the end
   std::vector<LocalLink> links;                       // [local link]
-  std::vector<std::vector<fluid::LinkUse>> uses;      // [variable] each local link once
+  std::vector<std::vector<fluid::LinkUse>> uses;      // [variable] each local link once; its own is the last
+  bool are_paced = false;                             // one of the jobs
 };
 
 // Args: routes: [job][transfer]. capacities: [link] bytes/s. healthy_capacities: the same when nothing is broken; null:

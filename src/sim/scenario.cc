@@ -356,6 +356,23 @@ void ReadSprayOptions(YamlMap& root, Scenario* scenario) {
   static_cast<void>(section->Finish());
 }
 
+void ReadMltcpOptions(YamlMap& root, Scenario* scenario) {
+  auto section = root.Map("mltcp");
+  if (!section) return;
+  traffic::mltcp::MltcpOptions& options = scenario->policy_options.mltcp;
+  options.slope = section->Double("slope");
+  options.intercept = section->Double("intercept");
+  options.progress = static_cast<traffic::mltcp::Progress>(section->Choice("progress"));
+  static_cast<void>(section->Finish());
+}
+
+void ReadPacing(YamlMap& root, std::string_view policy, traffic::CoflowOptions* options) {
+  auto section = root.Map(policy);
+  if (!section) return;
+  options->pacing = static_cast<traffic::Pacing>(section->Choice("pacing"));
+  static_cast<void>(section->Finish());
+}
+
 // After the jobs, which it names.
 void ReadFixedJobs(YamlMap& root, Scenario* scenario) {
   std::vector<traffic::fixed::Pin>& pins = scenario->policy_options.fixed.pins;
@@ -425,6 +442,7 @@ void ReadSimulationOptions(YamlMap& root, Scenario* scenario) {
   options.extrapolate = root.Bool("extrapolate", options.extrapolate);
   options.goodput = root.Double("goodput");
   if (root.Choice("congestion") == 1) options.dcqcn.emplace();
+  if (const Status status = CheckCongestion(*scenario); !status.ok()) root.Fail("congestion", status.message());
   const size_t detail = root.Choice("detail");
   scenario->simulates_agents = detail > static_cast<size_t>(Detail::kEdge);
   if (!scenario->simulates_agents) options.detail = static_cast<Detail>(detail);
@@ -460,6 +478,18 @@ Status CheckAgents(const Scenario& scenario) {
   return InvalidArgument(
       fmt::format("agents are simulated: they set traffic classes, of which there are {}; found {} levels",
                   traffic::kNumLiveLevels, options.num_levels));
+}
+
+Status CheckCongestion(const Scenario& scenario) {
+  if (!scenario.simulation.dcqcn) return OkStatus();
+  for (const std::string& name : scenario.policies) {
+    if (!traffic::SendersHaveRules(name, scenario.policy_options)) continue;
+    return InvalidArgument(fmt::format(
+        "expected none with the policy '{}', whose senders do not share links alike; leave the key or the policy out, "
+        "or turn its rules off (varys: {{pacing: none}}, mltcp: {{slope: 0}})",
+        name));
+  }
+  return OkStatus();
 }
 
 Status CheckSpeedReports(const Scenario& scenario) {
@@ -514,6 +544,9 @@ Result<Scenario> ReadScenario(const YamlDocument& document, const std::string& p
   ReadTacclStarOptions(root, &scenario);
   ReadSprayOptions(root, &scenario);
   ReadCassiniOptions(root, &scenario);
+  ReadMltcpOptions(root, &scenario);
+  ReadPacing(root, "sincronia", &scenario.policy_options.sincronia);
+  ReadPacing(root, "varys", &scenario.policy_options.varys);
   auto trace = root.Map("trace");
   FL_RETURN_IF_ERROR(document.status());
   if (trace) ReadTrace(*trace, path, &scenario);

@@ -77,6 +77,10 @@ struct ScenarioOverrides {
 // Errors: kInvalidArgument when speeds are never reported although a policy needs them.
 Status CheckSpeedReports(const Scenario& scenario);
 
+// Errors: kInvalidArgument when congestion control is modelled together with a policy that gives senders rules: what
+// full links lose is known for queue pairs that share alike.
+Status CheckCongestion(const Scenario& scenario);
+
 // Errors: kInvalidArgument when agents are to be simulated with a policy or with options that no live cluster has.
 Status CheckAgents(const Scenario& scenario);
 

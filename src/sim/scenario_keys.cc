@@ -29,6 +29,7 @@ std::vector<std::string_view> TacclReadings() { return {"arrivals", "all"}; }
 std::vector<std::string_view> ContendedUpkeeps() { return {"grid", "once"}; }
 std::vector<std::string_view> LoopRules() { return {"cut", "no-shift"}; }
 std::vector<std::string_view> SpraySplits() { return {"adaptive", "oblivious"}; }
+std::vector<std::string_view> Pacings() { return {"none", "madd", "madd+backfill"}; }
 std::vector<std::string_view> Varied() { return {"hash", "phase", "placement"}; }
 std::vector<std::string_view> Collectives() {
   const auto names = collective::CollectiveNames();
@@ -557,6 +558,42 @@ constexpr YamlKey kSpray[] = {
 constexpr YamlMapKeys kSprayKeys = {
     .name = "spray", .meaning = "Options of the policies `spray` and `crux+spray`.", .keys = kSpray};
 
+constexpr YamlKey kMltcp[] = {
+    {.name = "slope",
+     .type = YamlType::kNumber,
+     .meaning = "By how much the weight of a flow grows while it sends an iteration. 0: as under `ecmp`.",
+     .example = "1",
+     .fallback = "1.75",
+     .min = 0,
+     .max = 1e6},
+    {.name = "intercept",
+     .type = YamlType::kNumber,
+     .meaning = "The weight of a flow that has just begun.",
+     .example = "0.5",
+     .fallback = "0.25",
+     .min = 1e-3,
+     .max = 1e6},
+    {.name = "progress",
+     .meaning = "Whose bytes count as sent: those of each `flow`, or of the whole `job`.",
+     .example = "job",
+     .fallback = "flow",
+     .choices = PathUnits},
+};
+constexpr YamlMapKeys kMltcpKeys = {.name = "mltcp", .meaning = "Options of the policy `mltcp`.", .keys = kMltcp};
+
+constexpr std::string_view kPacingMeaning =
+    "Rates of flows: `none`, as fast as links and levels allow; `madd`, all flows of a job end together; "
+    "`madd+backfill`, and what is left then is shared out.";
+constexpr YamlKey kSincronia[] = {
+    {.name = "pacing", .meaning = kPacingMeaning, .example = "madd", .fallback = "none", .choices = Pacings},
+};
+constexpr YamlMapKeys kSincroniaKeys = {
+    .name = "sincronia", .meaning = "Options of the policy `sincronia`.", .keys = kSincronia};
+constexpr YamlKey kVarys[] = {
+    {.name = "pacing", .meaning = kPacingMeaning, .example = "madd", .fallback = "madd+backfill", .choices = Pacings},
+};
+constexpr YamlMapKeys kVarysKeys = {.name = "varys", .meaning = "Options of the policy `varys`.", .keys = kVarys};
+
 constexpr YamlKey kFixed[] = {
     {.name = "job", .meaning = "Name of the job.", .example = "a", .is_required = true},
     {.name = "path",
@@ -749,6 +786,21 @@ constexpr YamlKey kScenario[] = {
      .meaning = "Options of packet spraying.",
      .example = "{efficiency: 1}",
      .map = &kSprayKeys},
+    {.name = "mltcp",
+     .type = YamlType::kMap,
+     .meaning = "Options of MLTCP.",
+     .example = "{slope: 1}",
+     .map = &kMltcpKeys},
+    {.name = "sincronia",
+     .type = YamlType::kMap,
+     .meaning = "Options of Sincronia.",
+     .example = "{pacing: madd}",
+     .map = &kSincroniaKeys},
+    {.name = "varys",
+     .type = YamlType::kMap,
+     .meaning = "Options of Varys.",
+     .example = "{pacing: none}",
+     .map = &kVarysKeys},
     {.name = "fixed",
      .type = YamlType::kMaps,
      .meaning = "Given paths and levels, for the policy `fixed`.",

@@ -167,6 +167,9 @@ Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRun
   if (const Status status = CheckSpeedReports(scenario); !status.ok()) {
     return InvalidArgument(fmt::format("speed_report_s: {}", status.message()));
   }
+  if (const Status status = CheckCongestion(scenario); !status.ok()) {
+    return InvalidArgument(fmt::format("congestion: {}", status.message()));
+  }
   FL_RETURN_IF_ERROR(CheckLiveTraffic(scenario, options));
   for (const std::string& allocation : scenario.allocations) {
     const auto created = scheduling::CreateAllocationPolicy(allocation, 1);

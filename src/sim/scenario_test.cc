@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdio>
 #include <fstream>
 
@@ -228,6 +229,39 @@ TEST(ScenarioRunnerTest, APolicyTwiceIsAnError) {
   scenario->policies = {"crux", "ecmp", "crux"};
   const std::atomic<bool> never = false;
   EXPECT_THAT(RunScenario(*scenario, {}, never, nullptr).status().message(), HasSubstr("crux appears twice"));
+}
+
+TEST(ScenarioTest, SendersWithRulesAreRefusedUnderCongestionControl) {
+  const auto error = [](const std::string& keys) {
+    return Parse(std::string(kGood) + "congestion: dcqcn\n" + keys).status().message();
+  };
+  EXPECT_THAT(error("policies: [ecmp, mltcp]\n"),
+              HasSubstr("s.yaml:9: congestion: expected none with the policy 'mltcp'"));
+  EXPECT_EQ(error("policies: [mltcp]\nmltcp: {slope: 0}\n"), "");
+  EXPECT_THAT(error("policies: [varys]\n"), HasSubstr("with the policy 'varys'"));
+  EXPECT_EQ(error("policies: [varys, sincronia]\nvarys: {pacing: none}\n"), "");
+  EXPECT_THAT(error("policies: [sincronia]\nsincronia: {pacing: madd}\n"), HasSubstr("with the policy 'sincronia'"));
+  auto scenario = Parse(std::string(kGood) + "congestion: dcqcn\n").value();
+  scenario.policies = {"mltcp"};
+  const std::atomic<bool> never = false;
+  EXPECT_THAT(RunScenario(scenario, {}, never, nullptr).status().message(), HasSubstr("congestion: expected none"));
+}
+
+TEST(ScenarioTest, RivalsOptionsAreRead) {
+  const auto scenario = Parse(std::string(kGood) +
+                              "mltcp: {slope: 2, intercept: 0.5, progress: job}\nsincronia: {pacing: madd}\n"
+                              "varys: {pacing: none}\n");
+  ASSERT_TRUE(scenario.ok()) << scenario.status().message();
+  const traffic::PolicyOptions& options = scenario->policy_options;
+  EXPECT_EQ(options.mltcp.slope, 2);
+  EXPECT_EQ(options.mltcp.intercept, 0.5);
+  EXPECT_EQ(options.mltcp.progress, traffic::mltcp::Progress::kJob);
+  EXPECT_EQ(options.sincronia.pacing, traffic::Pacing::kMadd);
+  EXPECT_EQ(options.varys.pacing, traffic::Pacing::kNone);
+  EXPECT_EQ(Parse(kGood)->policy_options.varys.pacing, traffic::Pacing::kMaddAndBackfill);
+  EXPECT_THAT(Parse(std::string(kGood) + "mltcp: {slop: 2}\n").status().message(),
+              AllOf(HasSubstr("s.yaml:9: mltcp"), HasSubstr("slop")));
+  EXPECT_THAT(Parse(std::string(kGood) + "varys: {pacing: fast}\n").status().message(), HasSubstr("madd+backfill"));
 }
 
 TEST(ScenarioTest, PoliciesThatNeedSpeedsAreRefusedWithoutReports) {

@@ -36,6 +36,10 @@ void TrafficInForce::Adopt(controller::SetTraffic action) {
   JobState& job = *traffic.job;
   if (job.paths != action.paths) SetPaths(traffic, std::move(action.paths));
   if (job.time_shift != action.time_shift) SetTimeShift(job, action.time_shift);
+  if (job.senders != action.senders) {
+    engine_->Release(job.id);
+    job.senders = action.senders;
+  }
   job.level = action.level;
   const bool balances = action.balances_shares && QueuePairShares::HasSomethingToDo(*job.iteration);
   if (balances != (traffic.shares != nullptr)) SetBalancing(traffic, balances);

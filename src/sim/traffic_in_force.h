@@ -34,7 +34,7 @@ class TrafficInForce {
   void Add(JobState* job);
   void Remove(JobId job);
 
-  // Paths, level, time shift and whether queue pairs balance their shares.
+  // Paths, level, time shift, what senders do by themselves, and whether queue pairs balance their shares.
   void Adopt(controller::SetTraffic action);
   // All running jobs must be up to date. Links that change affect all of them: failures are rare.
   void SetHealth(const topology::LinkHealth& health);

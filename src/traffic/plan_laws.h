@@ -140,6 +140,7 @@ inline void ExpectSameDecisions(const TrafficPlan& a, const TrafficPlan& b) {
     EXPECT_EQ(a.jobs[j].level, b.jobs[j].level) << "job " << j;
     EXPECT_EQ(a.jobs[j].priority_rank, b.jobs[j].priority_rank) << "job " << j;
     EXPECT_EQ(a.jobs[j].time_shift, b.jobs[j].time_shift) << "job " << j;
+    EXPECT_EQ(a.jobs[j].senders, b.jobs[j].senders) << "job " << j;
   }
 }
 

@@ -10,6 +10,7 @@
 #include "traffic/ecmp/ecmp_policy.h"
 #include "traffic/ethereal/ethereal_router.h"
 #include "traffic/fixed/fixed_policy.h"
+#include "traffic/mltcp/mltcp_policy.h"
 #include "traffic/sincronia/sincronia_policy.h"
 #include "traffic/spray/spray_router.h"
 #include "traffic/taccl_star/taccl_star_policy.h"
@@ -75,6 +76,19 @@ Result<Policy> CreateCruxWithC4p(std::string_view name, const PolicyOptions& opt
   return Policy(std::make_unique<crux::CruxPolicy>(levels, name, std::make_unique<c4p::BalancedPaths>(options.c4p)));
 }
 
+Result<Policy> CreateMltcp(std::string_view, const PolicyOptions& options) {
+  FL_RETURN_IF_ERROR(options.mltcp.Validate());
+  return Policy(std::make_unique<mltcp::MltcpPolicy>(options.mltcp));
+}
+
+Result<Policy> CreateSincronia(std::string_view, const PolicyOptions& options) {
+  return Policy(std::make_unique<sincronia::SincroniaPolicy>(options.sincronia));
+}
+
+Result<Policy> CreateVarys(std::string_view, const PolicyOptions& options) {
+  return Policy(std::make_unique<varys::VarysPolicy>(options.varys));
+}
+
 Result<Policy> CreateFixed(std::string_view, const PolicyOptions& options) {
   return Policy(std::make_unique<fixed::FixedPolicy>(options.fixed));
 }
@@ -100,8 +114,9 @@ constexpr Entry kPolicies[] = {
     {"fixed", CreateFixed},
     {"spray", CreateSpray},
     {"ethereal", CreateEthereal},
-    {"sincronia", Create<sincronia::SincroniaPolicy>},
-    {"varys", Create<varys::VarysPolicy>},
+    {"mltcp", CreateMltcp},
+    {"sincronia", CreateSincronia},
+    {"varys", CreateVarys},
     {"taccl-star", CreateTacclStar},
     {"cassini", CreateCassini},
     {"crux-pa", CreateVariant<crux::PrioritiesOnly>},
@@ -121,6 +136,12 @@ constexpr Entry kPolicies[] = {
 
 double RoutingEfficiency(std::string_view name, const PolicyOptions& options) {
   return name.ends_with("spray") ? options.spray.efficiency : 1;
+}
+
+bool SendersHaveRules(std::string_view name, const PolicyOptions& options) {
+  if (name == "mltcp") return options.mltcp.slope > 0;
+  if (name == "sincronia") return options.sincronia.pacing != Pacing::kNone;
+  return name == "varys" && options.varys.pacing != Pacing::kNone;
 }
 
 std::vector<std::string_view> PolicyNames() {

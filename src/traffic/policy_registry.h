@@ -8,11 +8,14 @@
 #include "base/status.h"
 #include "traffic/c4p/balanced_paths.h"
 #include "traffic/cassini/cassini_options.h"
+#include "traffic/coflow_pacing.h"
 #include "traffic/crux/crux_options.h"
 #include "traffic/fixed/fixed_options.h"
+#include "traffic/mltcp/mltcp_options.h"
 #include "traffic/spray/spray_options.h"
 #include "traffic/taccl_star/taccl_star_options.h"
 #include "traffic/traffic_policy.h"
+#include "traffic/varys/varys_policy.h"
 
 namespace fairlead::traffic {
 
@@ -24,11 +27,18 @@ struct PolicyOptions {
   cassini::CassiniOptions cassini;
   spray::SprayOptions spray;  // of "spray" and "crux+spray"
   fixed::FixedOptions fixed;
+  mltcp::MltcpOptions mltcp;
+  CoflowOptions sincronia;
+  CoflowOptions varys = varys::kDefaultOptions;
 };
 
 // Share of the payload of network links that the way the policy's packets travel leaves: below 1 for those that
 // spray. `name` is one of PolicyNames().
 double RoutingEfficiency(std::string_view name, const PolicyOptions& options);
+
+// Whether senders do more than congestion control lets them: weights that grow, paces, paths of their own choice
+// (sender_rules.h). `name` is one of PolicyNames().
+bool SendersHaveRules(std::string_view name, const PolicyOptions& options);
 
 // In the order people should see them: baselines first.
 std::vector<std::string_view> PolicyNames();

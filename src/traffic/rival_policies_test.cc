@@ -66,6 +66,23 @@ TEST_F(CoflowBaselineTest, VarysServesTheSmallestFirstInEqualGroups) {
   EXPECT_THAT(plan.jobs[1].reason, HasSubstr("smallest bottleneck first: 0.1 s on "));
 }
 
+TEST_F(CoflowBaselineTest, HostsPaceAllJobsWhereEachHasALevelElseThoseOfALevel) {
+  const auto turns = [&](uint32_t num_levels, const TrafficPolicy& policy) {
+    std::vector<std::optional<CoflowTurn>> all;
+    for (const JobPlan& job : policy.Plan(SnapshotOf(num_levels)).jobs) all.push_back(job.senders.turn);
+    return all;
+  };
+  constexpr Pacing kDefault = Pacing::kMaddAndBackfill;
+  using Turn = CoflowTurn;
+  EXPECT_THAT(turns(4, varys::VarysPolicy()),
+              ElementsAre(Turn{kDefault, 0, 3}, Turn{kDefault, 0, 0}, Turn{kDefault, 0, 2}, Turn{kDefault, 0, 1}));
+  EXPECT_THAT(turns(2, varys::VarysPolicy()),
+              ElementsAre(Turn{kDefault, 1, 3}, Turn{kDefault, 0, 0}, Turn{kDefault, 1, 2}, Turn{kDefault, 0, 1}));
+  EXPECT_THAT(turns(2, sincronia::SincroniaPolicy()), testing::Each(std::nullopt));
+  EXPECT_THAT(turns(2, sincronia::SincroniaPolicy({.pacing = Pacing::kMadd})),
+              testing::Contains(Turn{Pacing::kMadd, 1, 3}));
+}
+
 TEST_F(CoflowBaselineTest, BaselinesLeaveFlowsOnThePathsOfTheirHashes) {
   const TrafficPlan hashed = HashedPlan(SnapshotOf(2));
   for (const TrafficPlan& plan :

@@ -19,6 +19,7 @@
 #include "model/flow.h"
 #include "model/path.h"
 #include "topology/router.h"
+#include "traffic/sender_rules.h"
 #include "traffic/time_shift.h"
 
 namespace fairlead::traffic {
@@ -80,6 +81,7 @@ struct JobPlan {
   std::optional<TimeShift> time_shift;        // nothing: iterations follow one another at once
   // The queue pairs of a connection shift bytes among themselves, from those with slow messages to the others.
   bool balances_shares = false;
+  SenderRules senders = {};
   // For people and for `explain`: "intensity 3.1e+15 FLOP/s, correction factor 1.2; level 0 of 3: …".
   std::string reason;
 };

@@ -25,12 +25,13 @@ std::vector<uint32_t> SmallestBottleneckFirst(const JobSurvey& survey) {
 TrafficPlan VarysPolicy::Plan(const TrafficSnapshot& snapshot) const {
   JobSurvey survey = SurveyJobs(snapshot, MakeLinkTable(snapshot));
   SetRankedLevels(SmallestBottleneckFirst(survey), LevelRule::kEqualGroups, snapshot.num_levels, &survey);
+  SetTurns(options_.pacing, snapshot.num_levels, &survey);
   for (size_t p = 0; p < survey.size(); ++p) {
     JobPlan& mine = survey.plan_of(p);
-    mine.reason = fmt::format("smallest bottleneck first: {:.3g} s on {}; rank {} of {}, level {} of {}{}",
+    mine.reason = fmt::format("smallest bottleneck first: {:.3g} s on {}; rank {} of {}, level {} of {}{}{}",
                               survey.traffic[p].communication_time.value(),
                               snapshot.router->fabric().LinkName(survey.traffic[p].bounding_link), mine.priority_rank,
-                              survey.size(), mine.level, snapshot.num_levels,
+                              survey.size(), mine.level, snapshot.num_levels, DescribePacing(options_.pacing),
                               DescribePathChanges(survey.view(snapshot, p), mine));
   }
   return std::move(survey.plan);
