@@ -55,6 +55,7 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
                .fast_forward = options.fast_forward,
                .extrapolate = options.extrapolate,
                .dcqcn = options.dcqcn,
+               .carried = &carried_,
                .recorder = options.recorder}),
       carried_(fabric, options.num_bins, engine_.busy_gpu_seconds().bin_ns()),
       in_force_(fabric, options.goodput * options.routing_efficiency, options.phase_seed, &healthy_, &engine_,

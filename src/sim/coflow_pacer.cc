@@ -114,8 +114,8 @@ void CoflowPacer::Backfill(uint32_t j) {
   while (!open.empty()) Raise(&open);
 }
 
-// One step of filling: raises the open variables alike until a link is full or a top rate reached, and closes those that
-// this stops.
+// One step of filling: raises the open variables alike until a link is full or a top rate reached, and closes those
+// that this stops.
 void CoflowPacer::Raise(std::vector<uint32_t>* open) {
   double step = kForever;
   for (const uint32_t v : *open) {

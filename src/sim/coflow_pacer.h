@@ -1,8 +1,7 @@
 // The rates at which hosts send the flows of their coflows (traffic::CoflowTurn).
 //
 // Problem     A flow that is sooner through than its job's last one gains its job nothing, and takes the links from
-//             others. In which order, and at which rates, do jobs choose so that the first is served as if alone and the
-//             others have all that it need not have?
+//             others. At which rates is the first job served as if alone, and what it need not have left to others?
 // Notation    rem_f  bytes left of a flow;  free_e  capacity that is left of a link;  G  time of what is left
 // Method      Group by group, in each of them
 //             1. job by job: G = max over links of sum rem_f / free_e, no less than any flow needs at its top rate;
@@ -11,8 +10,8 @@
 //                flows.
 //             Rates hold until something starts or ends.
 // Cost        O(crossings of what sends) for 1; for 2 that times the number of different bottlenecks of a job.
-// Guarantees  No link carries more than it can. Without backfill all flows of a job end together, unless one is cut off:
-//             then none of them moves.
+// Guarantees  No link carries more than it can. Without backfill all flows of a job end together, unless one is cut
+//             off: then none of them moves.
 // Reference   Chowdhury et al., Varys, SIGCOMM 2014, section 5.2; specification "rivals and fabrics", section 3.
 #pragma once
 

@@ -118,8 +118,8 @@ TEST(CoflowPacerTest, ALevelTakesWhatItsOwnJobsCanUseBeforeTheNext) {
 }
 
 TEST(CoflowPacerTest, EqualEndsLeaveTheRestOfALinkToTheNextJob) {
-  // Job 0 has two flows on link 0, 4 s in all, and one unit on link 1, sent at a quarter of its speed. Job 1 has the other
-  // three quarters.
+  // Job 0 has two flows on link 0, 4 s in all, and one unit on link 1, sent at a quarter of its speed. Job 1 has the
+  // other three quarters.
   for (const Pacing pacing : {Pacing::kMadd, Pacing::kMaddAndBackfill}) {
     UnitLinks links(2);
     links.Add({{0, 300}, {0, 100}, {1, 100}}, 0, traffic::CoflowTurn{pacing, 0, 0});

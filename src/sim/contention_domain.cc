@@ -27,7 +27,9 @@ ContentionDomain::ContentionDomain(std::vector<JobState*> jobs,
   FL_CHECK(!options.follows_delays || options.healthy_capacities != nullptr);
   if (MltcpWeights::AreWanted(jobs_)) weights_.emplace(jobs_, time_, &network_);
   if (CoflowPacer::IsWanted(jobs_)) pacer_.emplace(jobs_, &network_);
-  if (options.fast_forward) {
+  if (FlowletChooser::IsWanted(jobs_)) chooser_.emplace(jobs_, time_, &network_, capacities, options.carried);
+  // Where a flow goes depends on the moment: nothing repeats.
+  if (options.fast_forward && !chooser_) {
     fast_forward_.emplace(jobs_, &time_, &network_, &clocks_, &delays_, bounds_, options.extrapolate);
   }
   Resume();
@@ -44,6 +46,7 @@ void ContentionDomain::Resume() {
 
 // All that happens at this instant has happened: senders look at what they have to send.
 void ContentionDomain::SettleSenders() {
+  if (chooser_) chooser_->Renew();
   if (weights_) weights_->Renew();
   if (pacer_) pacer_->Renew();
   if (network_.congestion() != nullptr) network_.congestion()->Update(time_.local_ns);
@@ -104,6 +107,7 @@ void ContentionDomain::ApplyEventsAt(int64_t local_ns) {
     const FluidVariable& variable = network_.variable(flow.index());
     const uint32_t j = variable.job;
     if (jobs_[j]->shares != nullptr) RecordParts(variable);
+    if (chooser_) chooser_->EndSending(variable);
     if (!network_.TakeEnd(variable)) continue;
     EndPhase(j);
     due_.push_back(j);
@@ -151,12 +155,14 @@ void ContentionDomain::StepJob(uint32_t j) {
 
 void ContentionDomain::StartPhase(uint32_t j) {
   delays_.BeginPhase(j);
+  if (chooser_) chooser_->BeginPhase(j);
   JobState& job = *jobs_[j];
   job.is_phase_running = true;
   job.phase_start = now();
   job.activity_since = job.phase_start;
   job.activity_counted = 0;
   for (const FluidVariable& variable : network_.VariablesOf(j, job.phase)) {
+    if (chooser_) chooser_->BeginSending(variable);
     network_.Start(variable, variable.bytes);
     if (job.shares == nullptr) continue;
     for (const uint32_t t : variable.transfers) job.part_bytes[t] = variable.bytes;

@@ -16,6 +16,7 @@
 //     job_clocks       how far they have computed          fast_forward     what need not be simulated
 //     domain_recorder  what is written down of all this
 //     mltcp_weights    how hard their flows push           coflow_pacer     at which rates their hosts send
+//     flowlet_chooser  which paths their flows take
 #pragma once
 
 #include <algorithm>
@@ -35,6 +36,7 @@
 #include "sim/domain_time.h"
 #include "sim/fast_forward.h"
 #include "sim/finish_bounds.h"
+#include "sim/flowlet_chooser.h"
 #include "sim/job_clocks.h"
 #include "sim/job_state.h"
 #include "sim/link_sharing.h"
@@ -76,7 +78,8 @@ class ContentionDomain {
   void ResumePhase(uint32_t j);
   int64_t NextEventNs() {
     const int64_t next_ns = std::min(network_.NextEndNs(), clocks_.NextTimerNs());
-    return weights_ ? std::min(next_ns, weights_->next_ns()) : next_ns;
+    if (weights_) return std::min(next_ns, weights_->next_ns());
+    return chooser_ ? std::min(next_ns, chooser_->next_ns()) : next_ns;
   }
   void SettleSenders();
   void ApplyEventsAt(int64_t local_ns);
@@ -97,6 +100,7 @@ class ContentionDomain {
   FinishBounds bounds_;
   std::optional<MltcpWeights> weights_;      // none: widths alone count
   std::optional<CoflowPacer> pacer_;         // none: all send as fast as they can
+  std::optional<FlowletChooser> chooser_;    // none: flows stay on their paths
   std::optional<FastForward> fast_forward_;  // none: everything is simulated
   bool has_finished_job_ = false;
   std::vector<uint32_t> due_;  // jobs to step at the current instant

@@ -62,6 +62,17 @@ void DomainNetwork::SetPace(const FluidVariable& variable, double per_s, uint32_
   network_.SetCapacity(pace.own_link, per_s);
 }
 
+void DomainNetwork::SetRoute(const FluidVariable& variable, std::span<const fluid::LinkUse> from,
+                             std::span<const fluid::LinkUse> to, double per_s) {
+  const auto v = static_cast<uint32_t>(variable.flow.index());
+  for (const fluid::LinkUse& use : from) {
+    std::erase_if(links_[use.link].users, [v](const LinkUser& user) { return user.variable == v; });
+  }
+  for (const fluid::LinkUse& use : to) links_[use.link].users.push_back({v, use.multiplicity});
+  network_.SetRoute(variable.flow, to);
+  network_.SetCapacity(to.back().link, per_s);
+}
+
 const LocalLink* DomainNetwork::FindBottleneck(const FluidVariable& variable) {
   uint32_t local = network_.BottleneckLink(variable.flow);
   if (!paces_.empty() && local == paces_[variable.flow.index()].own_link) local = paces_[variable.flow.index()].reason;

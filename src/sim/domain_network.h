@@ -67,6 +67,13 @@ class DomainNetwork {
   // It has a link of its own.
   void SetPace(const FluidVariable& variable, double per_s, uint32_t local_link);
 
+  // The variable goes over other local links, the last of them its own, at `per_s` bytes/s at most.
+  // Args: from: its links so far.
+  void SetRoute(const FluidVariable& variable, std::span<const fluid::LinkUse> from, std::span<const fluid::LinkUse> to,
+                double per_s);
+  // Bytes/s over a local link.
+  double Load(uint32_t local_link) { return network_.Load(local_link); }
+
   // The contended link that bounds a variable that sends; null: none does.
   const LocalLink* FindBottleneck(const FluidVariable& variable);
 

@@ -5,6 +5,7 @@
 
 namespace fairlead::sim {
 
+class CarriedAccount;
 class CongestionPoints;
 class RunRecorder;
 
@@ -19,6 +20,8 @@ struct DomainOptions {
   // Full links lose what congestion control leaves unused (congestion_loss.h). Null: they lose nothing. Outlives the
   // domain.
   CongestionPoints* congestion = nullptr;
+  // Books bytes on paths that flows leave by themselves. Null: nobody counts. Outlives the domain.
+  CarriedAccount* carried = nullptr;
   // Learns what jobs do in its window, where nothing is skipped. Null: nobody asks. Outlives the domain.
   RunRecorder* recorder = nullptr;
 };

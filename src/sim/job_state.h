@@ -84,8 +84,10 @@ struct JobState {
   std::optional<traffic::TimeShift> time_shift;  // where iterations shall begin
   traffic::ShiftProgress shift_progress;
   traffic::SenderRules senders = {};  // between two plans
-  bool waits_for_shift = false;       // until iteration_start
-  SimTime last_iteration_start;       // of the iteration before the current one
+  // [transfer] when it last ended, nothing: it never sent; only where flows choose their paths, else empty.
+  std::vector<std::optional<SimTime>> quiet_since = {};
+  bool waits_for_shift = false;  // until iteration_start
+  SimTime last_iteration_start;  // of the iteration before the current one
 
   // How far the job has come.
   SimTime iteration_start;  // of the current iteration; in the future: the job has not begun

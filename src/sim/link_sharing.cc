@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -23,7 +24,43 @@ constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
 }  // namespace
 
+namespace {
+
+// Of flows that choose among paths by themselves: every link that any of them may take, with as many of them as may be
+// there at once, and the most that a choice allows.
+TransferRoute ComputeWidestRoute(const JobState& job, const Transfer& transfer,
+                                 const IdVector<LinkId, double>& capacities) {
+  std::map<LinkId, uint32_t> may_cross;
+  std::map<LinkId, uint32_t> must_cross;
+  TransferRoute route;
+  route.top_rate = std::numeric_limits<double>::infinity();
+  for (const uint32_t flow : transfer.flows) {
+    std::map<LinkId, size_t> on_paths;
+    const auto paths = traffic::PartsOf(job.senders.choice->candidates[flow]);
+    double best = 0;
+    for (const std::span<const LinkId> path : paths) {
+      double least = std::numeric_limits<double>::infinity();
+      for (const LinkId link : path) {
+        ++on_paths[link];
+        least = std::min(least, capacities[link]);
+      }
+      best = std::max(best, least);
+    }
+    route.top_rate = std::min(route.top_rate, best);
+    for (const auto& [link, count] : on_paths) {
+      ++may_cross[link];
+      if (count == paths.size()) ++must_cross[link];
+    }
+  }
+  for (const auto& [link, count] : may_cross) route.links.push_back({link, count});
+  for (const auto& [link, count] : must_cross) route.top_rate = std::min(route.top_rate, capacities[link] / count);
+  return route;
+}
+
+}  // namespace
+
 TransferRoute ComputeRoute(const JobState& job, const Transfer& transfer, const IdVector<LinkId, double>& capacities) {
+  if (job.senders.choice) return ComputeWidestRoute(job, transfer, capacities);
   TransferRoute route;
   bool is_cut = false;
   for (const uint32_t flow : transfer.flows) {

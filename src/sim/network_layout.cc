@@ -10,8 +10,9 @@ namespace fairlead::sim {
 
 namespace {
 
-// What makes two transfers one variable: phase, bytes, bytes left, top rate, parts, contended links.
-using VariableKey = std::tuple<uint32_t, double, double, double, uint32_t, std::vector<TransferLink>>;
+// What makes two transfers one variable: phase, bytes, bytes left, top rate, parts, contended links; and for those that
+// choose their paths by themselves, the transfer.
+using VariableKey = std::tuple<uint32_t, double, double, double, uint32_t, std::vector<TransferLink>, uint32_t>;
 
 std::vector<TransferLink> SelectContended(const TransferRoute& route, const LinkSharing& sharing) {
   std::vector<TransferLink> contended;
@@ -50,9 +51,9 @@ class NetworkDraft {
   uint32_t num_variables() const { return static_cast<uint32_t>(layout_.variables.size()); }
   uint32_t num_links() const { return static_cast<uint32_t>(layout_.links.size()); }
   void AddVariable(uint32_t j, const Transfer& transfer, const TransferRoute& route,
-                   std::span<const TransferLink> contended, bool is_paced);
+                   std::span<const TransferLink> contended, bool needs_own_link);
   std::vector<fluid::LinkUse> AddLinkUses(std::span<const TransferLink> contended, const TransferRoute& route,
-                                          bool is_paced);
+                                          bool needs_own_link);
   void WidenVariables();
   void MergeEqualLinks();
   std::vector<uint32_t> DropEqualLinks();
@@ -69,6 +70,7 @@ void NetworkDraft::AddJob(const JobState& job, const std::vector<TransferRoute>&
   std::vector<uint32_t>& first_variable = layout_.first_variable.emplace_back();
   layout_.are_paced |= job.senders.turn.has_value();
   first_variable.assign(job.clock.start_ns.size() + 1, num_variables());
+  const bool chooses = job.senders.choice.has_value();
   std::map<VariableKey, uint32_t> by_key;
   for (uint32_t t = 0; t < job.transfers.size(); ++t) {
     const Transfer& transfer = job.transfers[t];
@@ -76,9 +78,10 @@ void NetworkDraft::AddJob(const JobState& job, const std::vector<TransferRoute>&
     std::vector<TransferLink> contended = SelectContended(route, sharing_);
     const double left = job.is_phase_running && job.phase == transfer.phase ? job.remaining[t] : transfer.bytes;
     const auto [entry, is_new] = by_key.try_emplace(
-        {transfer.phase, transfer.bytes, left, route.top_rate, route.parts, contended}, num_variables());
+        {transfer.phase, transfer.bytes, left, route.top_rate, route.parts, contended, chooses ? t : 0},
+        num_variables());
     if (is_new) {
-      AddVariable(j, transfer, route, contended, job.senders.turn.has_value());
+      AddVariable(j, transfer, route, contended, chooses || job.senders.turn.has_value());
       std::fill(first_variable.begin() + transfer.phase + 1, first_variable.end(), num_variables());
     }
     layout_.variables[entry->second].transfers.push_back(t);
@@ -86,8 +89,8 @@ void NetworkDraft::AddJob(const JobState& job, const std::vector<TransferRoute>&
 }
 
 void NetworkDraft::AddVariable(uint32_t j, const Transfer& transfer, const TransferRoute& route,
-                               std::span<const TransferLink> contended, bool is_paced) {
-  layout_.uses.push_back(AddLinkUses(contended, route, is_paced));
+                               std::span<const TransferLink> contended, bool needs_own_link) {
+  layout_.uses.push_back(AddLinkUses(contended, route, needs_own_link));
   FluidVariable& added = layout_.variables.emplace_back();
   added.job = j;
   added.phase = transfer.phase;
@@ -102,9 +105,9 @@ void NetworkDraft::AddVariable(uint32_t j, const Transfer& transfer, const Trans
 
 // Local links of the variable that is about to be added. Links that no variable has used before are added, and so is
 // this one's own link, the last, where no contended link holds it to its top rate (of one transfer; widened later), or
-// where its hosts pace it.
+// where it is told its rate.
 std::vector<fluid::LinkUse> NetworkDraft::AddLinkUses(std::span<const TransferLink> contended,
-                                                      const TransferRoute& route, bool is_paced) {
+                                                      const TransferRoute& route, bool needs_own_link) {
   const uint32_t variable = num_variables();
   std::vector<fluid::LinkUse> uses;
   double contended_rate = std::numeric_limits<double>::infinity();
@@ -115,7 +118,7 @@ std::vector<fluid::LinkUse> NetworkDraft::AddLinkUses(std::span<const TransferLi
     layout_.links[local->second].users.push_back({variable, multiplicity});
     uses.push_back({local->second, multiplicity});
   }
-  if (contended_rate > route.top_rate || contended.empty() || is_paced) {
+  if (contended_rate > route.top_rate || contended.empty() || needs_own_link) {
     uses.push_back({num_links(), 1});
     layout_.links.push_back({.link = LinkId(), .capacity = route.top_rate, .users = {{variable, 1}}});
   }

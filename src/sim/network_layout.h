@@ -5,7 +5,7 @@
 // Method      1. Transfers of one phase that cross the same contended links with the same bytes and top rate are one
 //                variable, as wide as all of them.
 //             2. Only contended links are local links (link_sharing.h), and for each variable that these would let go
-//                faster than its top rate one link of its own; for those whose hosts pace them in any case.
+//                faster than its top rate one link of its own; those that are told their rate have one in any case.
 //             3. Links of equal capacity that all variables use alike bound them alike: one of each kind is enough.
 //                Sprayed flows make many of them, such as the uplinks of a leaf.
 // Cost        O(hops of all transfers * log).

@@ -139,6 +139,79 @@ TEST(RoutingPoliciesTest, BytesOverTheUplinksAddUp) {
   EXPECT_NEAR(gigabytes, expected, 1e-3);
 }
 
+TEST(RoutingPoliciesTest, FlowletsThatNeverChooseAreEcmp) {
+  TwoLeaves leaves;
+  leaves.oversubscription = 2;
+  leaves.policies = "ecmp, flowlet";
+  for (int j = 0; j < 6; ++j) leaves.AddJob();
+  leaves.options = "flowlet: {gap_us: 1e9}\n";
+  const auto never = leaves.Run();
+  EXPECT_EQ(never.at("flowlet").event_hash, never.at("ecmp").event_hash);
+  leaves.options = "";
+  const auto runs = leaves.Run();
+  EXPECT_NE(runs.at("flowlet").event_hash, runs.at("ecmp").event_hash) << "a test that can fail";
+}
+
+TEST(RoutingPoliciesTest, AsManyFlowsAsPathsEndDisjointUnderConga) {
+  // Four uplinks, each as fast as a port. At the first block each flow sees those before it; without gaps they stay.
+  TwoLeaves leaves;
+  leaves.oversubscription = 2;
+  leaves.policies = "ecmp, flowlet";
+  leaves.options = "";
+  for (int j = 0; j < 4; ++j) leaves.AddJob();
+  const auto runs = leaves.Run();
+  double slowest_hashed = 0;
+  for (const JobResult& job : runs.at("ecmp").jobs) slowest_hashed = std::max(slowest_hashed, job.iteration_s);
+  EXPECT_GT(slowest_hashed, 1.5) << "hashes collide, so that there is something to win";
+  for (const JobResult& job : runs.at("flowlet").jobs) EXPECT_NEAR(job.iteration_s, 1, 1e-8);
+}
+
+TEST(RoutingPoliciesTest, RemapsLeaveALinkThatHasBecomeSlow) {
+  // Two jobs, four uplinks as fast as a port. One uplink drops to a quarter after 10 s: without gaps a flow on it stays,
+  // with remaps it is gone within a millisecond.
+  TwoLeaves leaves;
+  leaves.oversubscription = 2;
+  leaves.policies = "flowlet";
+  leaves.AddJob();
+  leaves.AddJob();
+  std::string events = "link_events: [";
+  for (const int spine : {0, 1}) events += fmt::format("{{at_s: 10.5, link: leaf0->spine{}, health: 0.25}}, ", spine);
+  events += "]\n";
+  const auto slowest = [&](const std::string& options) {
+    leaves.options = options + events;
+    const RunResult run = leaves.Run().at("flowlet");
+    return std::max(run.jobs[0].iteration_s, run.jobs[1].iteration_s);
+  };
+  EXPECT_NEAR(slowest("flowlet: {remap_us: 1000}\n"), 1, 2e-3);
+  EXPECT_GT(slowest("flowlet: {gap_us: 500}\n"), 1.5);
+}
+
+TEST(RoutingPoliciesTest, ChosenPathsCarryAllBytes) {
+  for (const std::string options : {"{rule: letflow, gap_us: 0}", "{rule: conga, gap_us: 0, remap_us: 250000}",
+                                    "{rule: sglb, gap_us: 0, remap_us: 100000}"}) {
+    TwoLeaves leaves;
+    leaves.spines = 6;
+    leaves.oversubscription = 2;
+    leaves.simulate_s = 20;
+    leaves.policies = "flowlet";
+    leaves.options = "flowlet: " + options + "\n";
+    for (int j = 0; j < 5; ++j) leaves.AddJob();
+    const RunResult run = leaves.Run().at("flowlet");
+    double gigabytes = 0;
+    size_t num_used = 0;
+    for (const LinkResult& link : run.links) {
+      if (!link.name.starts_with("leaf0->spine")) continue;
+      gigabytes += link.utilization * link.capacity_bytes_per_s * 20e-9;
+      EXPECT_LE(link.utilization, 1 + 1e-9);
+      num_used += link.utilization > 0 ? 1 : 0;
+    }
+    double expected = 0;
+    for (const JobResult& job : run.jobs) expected += job.iterations * 25;
+    EXPECT_NEAR(gigabytes, expected, 1e-3) << options;
+    EXPECT_GE(num_used, 4u) << options;
+  }
+}
+
 TEST(RoutingPoliciesTest, GivenPathsAndLevelsAreObeyed) {
   // Both through one spine of a quarter of 8 hosts, 2 hosts: no loss; at 4:1 half a host: level 0 takes it all.
   TwoLeaves leaves;

@@ -23,6 +23,7 @@ RunEngine::RunEngine(const topology::Fabric& fabric, const IdVector<LinkId, doub
                 .follows_delays = true,
                 .healthy_capacities = &healthy,
                 .congestion = congestion_points_ ? &*congestion_points_ : nullptr,
+                .carried = options.carried,
                 .recorder = options.recorder},
                &busy_gpu_seconds_, &delays_) {}
 

@@ -32,7 +32,8 @@ class RunEngine {
     bool fast_forward = true;
     bool extrapolate = false;
     std::optional<fluid::DcqcnOptions> dcqcn = {};
-    RunRecorder* recorder = nullptr;  // null: nobody asks
+    CarriedAccount* carried = nullptr;  // null: nobody counts what links carry
+    RunRecorder* recorder = nullptr;    // null: nobody asks
   };
 
   // `healthy` [link] are capacities; all must outlive this.

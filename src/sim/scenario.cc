@@ -356,6 +356,16 @@ void ReadSprayOptions(YamlMap& root, Scenario* scenario) {
   static_cast<void>(section->Finish());
 }
 
+void ReadFlowletOptions(YamlMap& root, Scenario* scenario) {
+  auto section = root.Map("flowlet");
+  if (!section) return;
+  traffic::flowlet::FlowletOptions& options = scenario->policy_options.flowlet;
+  options.rule = static_cast<traffic::PathRule>(section->Choice("rule"));
+  options.gap = Seconds(section->Double("gap_us") * 1e-6);
+  options.remap = Seconds(section->Double("remap_us") * 1e-6);
+  static_cast<void>(section->Finish());
+}
+
 void ReadMltcpOptions(YamlMap& root, Scenario* scenario) {
   auto section = root.Map("mltcp");
   if (!section) return;
@@ -486,7 +496,7 @@ Status CheckCongestion(const Scenario& scenario) {
     if (!traffic::SendersHaveRules(name, scenario.policy_options)) continue;
     return InvalidArgument(fmt::format(
         "expected none with the policy '{}', whose senders do not share links alike; leave the key or the policy out, "
-        "or turn its rules off (varys: {{pacing: none}}, mltcp: {{slope: 0}})",
+        "or turn its rules off (varys: {{pacing: none}}, mltcp: {{slope: 0}}, flowlet: {{gap_us: 1e9}})",
         name));
   }
   return OkStatus();
@@ -544,6 +554,7 @@ Result<Scenario> ReadScenario(const YamlDocument& document, const std::string& p
   ReadTacclStarOptions(root, &scenario);
   ReadSprayOptions(root, &scenario);
   ReadCassiniOptions(root, &scenario);
+  ReadFlowletOptions(root, &scenario);
   ReadMltcpOptions(root, &scenario);
   ReadPacing(root, "sincronia", &scenario.policy_options.sincronia);
   ReadPacing(root, "varys", &scenario.policy_options.varys);

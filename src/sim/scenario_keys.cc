@@ -29,6 +29,7 @@ std::vector<std::string_view> TacclReadings() { return {"arrivals", "all"}; }
 std::vector<std::string_view> ContendedUpkeeps() { return {"grid", "once"}; }
 std::vector<std::string_view> LoopRules() { return {"cut", "no-shift"}; }
 std::vector<std::string_view> SpraySplits() { return {"adaptive", "oblivious"}; }
+std::vector<std::string_view> PathRules() { return {"letflow", "conga", "sglb"}; }
 std::vector<std::string_view> Pacings() { return {"none", "madd", "madd+backfill"}; }
 std::vector<std::string_view> Varied() { return {"hash", "phase", "placement"}; }
 std::vector<std::string_view> Collectives() {
@@ -558,6 +559,34 @@ constexpr YamlKey kSpray[] = {
 constexpr YamlMapKeys kSprayKeys = {
     .name = "spray", .meaning = "Options of the policies `spray` and `crux+spray`.", .keys = kSpray};
 
+constexpr YamlKey kFlowlet[] = {
+    {.name = "rule",
+     .meaning =
+         "How a flow's path is chosen: `letflow`, at random; `conga`, the one whose fullest link is the emptiest; "
+         "`sglb`, a hash among the four with the fewest flows.",
+     .example = "letflow",
+     .fallback = "conga",
+     .choices = PathRules},
+    {.name = "gap_us",
+     .type = YamlType::kNumber,
+     .meaning = "After how many microseconds of silence a flow chooses again. 1e9: never.",
+     .example = "100",
+     .fallback = "500",
+     .min = 0,
+     .max = 1e9},
+    {.name = "remap_us",
+     .type = YamlType::kNumber,
+     .meaning =
+         "How often flows choose anew while they send, in microseconds. 0: never. Switches with adaptive routing: "
+         "1000; authors of `sglb`: 10000.",
+     .example = "1000",
+     .fallback = "0",
+     .min = 0,
+     .max = 1e9},
+};
+constexpr YamlMapKeys kFlowletKeys = {
+    .name = "flowlet", .meaning = "Options of the policies `flowlet` and `crux+flowlet`.", .keys = kFlowlet};
+
 constexpr YamlKey kMltcp[] = {
     {.name = "slope",
      .type = YamlType::kNumber,
@@ -786,6 +815,11 @@ constexpr YamlKey kScenario[] = {
      .meaning = "Options of packet spraying.",
      .example = "{efficiency: 1}",
      .map = &kSprayKeys},
+    {.name = "flowlet",
+     .type = YamlType::kMap,
+     .meaning = "Options of routing by load, flow by flow.",
+     .example = "{rule: letflow}",
+     .map = &kFlowletKeys},
     {.name = "mltcp",
      .type = YamlType::kMap,
      .meaning = "Options of MLTCP.",

@@ -4,8 +4,23 @@
 #include <utility>
 
 #include "sim/job_account.h"
+#include "traffic/path_bundle.h"
 
 namespace fairlead::sim {
+
+namespace {
+
+// Flows that have chosen a path by themselves stay on it as long as it is one of their candidates.
+void KeepChosenPaths(const JobState& job, std::vector<model::Path>* planned) {
+  if (job.paths.empty()) return;
+  for (size_t f = 0; f < planned->size(); ++f) {
+    for (const std::span<const LinkId> part : traffic::PartsOf(job.senders.choice->candidates[f])) {
+      if (std::ranges::equal(part, job.paths[f])) (*planned)[f] = job.paths[f];
+    }
+  }
+}
+
+}  // namespace
 
 TrafficInForce::TrafficInForce(const topology::Fabric& fabric, double payload_share, uint64_t seed,
                                HealthyFabric* healthy, RunEngine* engine, CarriedAccount* carried)
@@ -34,12 +49,18 @@ void TrafficInForce::Route(Traffic& traffic) const {
 void TrafficInForce::Adopt(controller::SetTraffic action) {
   Traffic& traffic = jobs_.at(action.job);
   JobState& job = *traffic.job;
-  if (job.paths != action.paths) SetPaths(traffic, std::move(action.paths));
-  if (job.time_shift != action.time_shift) SetTimeShift(job, action.time_shift);
-  if (job.senders != action.senders) {
+  const bool has_new_rules = job.senders != action.senders;
+  if (has_new_rules) {
     engine_->Release(job.id);
-    job.senders = action.senders;
+    job.senders = std::move(action.senders);
   }
+  if (job.senders.choice) KeepChosenPaths(job, &action.paths);
+  if (job.paths != action.paths) {
+    SetPaths(traffic, std::move(action.paths));
+  } else if (has_new_rules) {
+    Route(traffic);
+  }
+  if (job.time_shift != action.time_shift) SetTimeShift(job, action.time_shift);
   job.level = action.level;
   const bool balances = action.balances_shares && QueuePairShares::HasSomethingToDo(*job.iteration);
   if (balances != (traffic.shares != nullptr)) SetBalancing(traffic, balances);

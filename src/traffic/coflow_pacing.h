@@ -1,4 +1,5 @@
-// Rates of coflows beside the order that a policy gives them: options of Varys and Sincronia, and who is paced with whom.
+// Rates of coflows beside the order that a policy gives them: options of Varys and Sincronia, and who is paced with
+// whom.
 #pragma once
 
 #include <cstdint>

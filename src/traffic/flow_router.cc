@@ -19,7 +19,7 @@ TrafficPlan LayeredPolicy::Plan(const TrafficSnapshot& snapshot) const {
   for (JobView& view : views) {
     routes.push_back(router_->RouteJob(snapshot, view));
     if (view.paths.empty()) view.level = 0;
-    view.paths = routes.back().paths;
+    view.paths = routes.back().choice ? routes.back().choice->candidates : routes.back().paths;
   }
   TrafficPlan plan;
   if (levels_ != nullptr) {
@@ -34,6 +34,7 @@ TrafficPlan LayeredPolicy::Plan(const TrafficSnapshot& snapshot) const {
     mine.reason =
         levels_ == nullptr ? routes[j].reason + "; one level for all jobs" : routes[j].reason + "; " + mine.reason;
     mine.paths = std::move(routes[j].paths);
+    mine.senders.choice = std::move(routes[j].choice);
   }
   return plan;
 }

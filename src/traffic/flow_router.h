@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,8 @@ class FlowRouter {
   struct Routes {
     std::vector<model::Path> paths;  // [flow], plain or bundles (path_bundle.h); empty: cut off
     std::string reason;
+    // Where flows choose their paths while they run; they may meet wherever a candidate leads.
+    std::optional<PathChoice> choice = {};
   };
   // Of one job, whatever the others do. Pure.
   virtual Routes RouteJob(const TrafficSnapshot& snapshot, const JobView& job) const = 0;

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "model/path.h"
 
@@ -16,6 +18,18 @@ namespace fairlead::traffic {
 // How many parts the flow is divided into; 1 for a plain path, and for none.
 inline uint32_t NumParts(const model::Path& path) {
   return path.empty() ? 1 : static_cast<uint32_t>(std::count(path.begin(), path.end(), path.front()));
+}
+
+// The parts of a bundle, in order. Of no path: none.
+inline std::vector<std::span<const LinkId>> PartsOf(const model::Path& bundle) {
+  std::vector<std::span<const LinkId>> parts;
+  for (size_t begin = 0; begin < bundle.size();) {
+    size_t end = begin + 1;
+    while (end < bundle.size() && bundle[end] != bundle.front()) ++end;
+    parts.push_back(std::span(bundle).subspan(begin, end - begin));
+    begin = end;
+  }
+  return parts;
 }
 
 }  // namespace fairlead::traffic

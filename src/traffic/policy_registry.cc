@@ -10,6 +10,7 @@
 #include "traffic/ecmp/ecmp_policy.h"
 #include "traffic/ethereal/ethereal_router.h"
 #include "traffic/fixed/fixed_policy.h"
+#include "traffic/flowlet/flowlet_router.h"
 #include "traffic/mltcp/mltcp_policy.h"
 #include "traffic/sincronia/sincronia_policy.h"
 #include "traffic/spray/spray_router.h"
@@ -105,6 +106,11 @@ Result<Policy> CreateSpray(std::string_view name, const PolicyOptions& options) 
   return Layer(name, std::make_unique<spray::SprayRouter>(options.spray), options);
 }
 
+Result<Policy> CreateFlowlet(std::string_view name, const PolicyOptions& options) {
+  FL_RETURN_IF_ERROR(options.flowlet.Validate());
+  return Layer(name, std::make_unique<flowlet::FlowletRouter>(options.flowlet), options);
+}
+
 Result<Policy> CreateEthereal(std::string_view name, const PolicyOptions& options) {
   return Layer(name, std::make_unique<ethereal::EtherealRouter>(), options);
 }
@@ -112,6 +118,7 @@ Result<Policy> CreateEthereal(std::string_view name, const PolicyOptions& option
 constexpr Entry kPolicies[] = {
     {"ecmp", Create<EcmpPolicy>},
     {"fixed", CreateFixed},
+    {"flowlet", CreateFlowlet},
     {"spray", CreateSpray},
     {"ethereal", CreateEthereal},
     {"mltcp", CreateMltcp},
@@ -128,6 +135,7 @@ constexpr Entry kPolicies[] = {
     {"c4p-static", CreateStaticC4p},
     {"c4p", CreateC4p},
     {"crux+c4p", CreateCruxWithC4p},
+    {"crux+flowlet", CreateFlowlet},
     {"crux+spray", CreateSpray},
     {"crux+ethereal", CreateEthereal},
 };
@@ -139,6 +147,7 @@ double RoutingEfficiency(std::string_view name, const PolicyOptions& options) {
 }
 
 bool SendersHaveRules(std::string_view name, const PolicyOptions& options) {
+  if (name.ends_with("flowlet")) return options.flowlet.chooses();
   if (name == "mltcp") return options.mltcp.slope > 0;
   if (name == "sincronia") return options.sincronia.pacing != Pacing::kNone;
   return name == "varys" && options.varys.pacing != Pacing::kNone;

@@ -11,6 +11,7 @@
 #include "traffic/coflow_pacing.h"
 #include "traffic/crux/crux_options.h"
 #include "traffic/fixed/fixed_options.h"
+#include "traffic/flowlet/flowlet_options.h"
 #include "traffic/mltcp/mltcp_options.h"
 #include "traffic/spray/spray_options.h"
 #include "traffic/taccl_star/taccl_star_options.h"
@@ -27,6 +28,7 @@ struct PolicyOptions {
   cassini::CassiniOptions cassini;
   spray::SprayOptions spray;  // of "spray" and "crux+spray"
   fixed::FixedOptions fixed;
+  flowlet::FlowletOptions flowlet;  // of "flowlet" and "crux+flowlet"
   mltcp::MltcpOptions mltcp;
   CoflowOptions sincronia;
   CoflowOptions varys = varys::kDefaultOptions;

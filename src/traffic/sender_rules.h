@@ -1,8 +1,8 @@
 // What the senders of a job do by themselves between two plans: how hard they push where flows meet, at which pace they
 // send, and when they look for another path.
 //
-// A plan gives them these rules once; they follow them at each event of their own, without asking anybody. Where no rule
-// is given all flows push alike, send as fast as they can and stay on their paths.
+// A plan gives them these rules once; they follow them at each event of their own, without asking anybody. Where no
+// rule is given all flows push alike, send as fast as they can and stay on their paths.
 #pragma once
 
 #include <cstdint>
@@ -42,9 +42,30 @@ struct CoflowTurn {
   friend bool operator==(const CoflowTurn&, const CoflowTurn&) = default;
 };
 
+// How the switch behind a NIC chooses among the paths of a flow.
+enum class PathRule : uint8_t {
+  kLetflow,  // uniformly at random
+  kConga,    // the one whose fullest link is the emptiest
+  kSglb,     // a hash among the four with the fewest flows; a flow on one of them stays
+};
+
+// Which path each flow takes, decided by load while it runs (sim/flowlet_chooser.h).
+struct PathChoice {
+  static constexpr SimDuration kNever = SimDuration(1'000'000'000'000);  // so long a silence does not come
+
+  PathRule rule = PathRule::kConga;
+  SimDuration gap;    // a block that begins after so long a silence chooses
+  SimDuration remap;  // flows that send choose so often; 0: they don't
+  uint64_t seed = 0;
+  std::vector<model::Path> candidates = {};  // [flow] bundles (path_bundle.h) of one part for each path
+
+  friend bool operator==(const PathChoice&, const PathChoice&) = default;
+};
+
 struct SenderRules {
   std::optional<Aggressiveness> aggressiveness = {};
   std::optional<CoflowTurn> turn = {};
+  std::optional<PathChoice> choice = {};
 
   friend bool operator==(const SenderRules&, const SenderRules&) = default;
 };
