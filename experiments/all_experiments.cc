@@ -32,6 +32,7 @@
 #include "experiments/lab-link-failure/lab_link_failure.h"
 #include "experiments/lab-torch/lab_torch.h"
 #include "experiments/policy-default/policy_default.h"
+#include "experiments/spraying/spraying.h"
 
 namespace fairlead::experiments {
 
@@ -64,6 +65,7 @@ std::vector<experiment::Experiment> AllExperiments() {
       {"aiturbo-speed-model", FindEmbeddedText("experiments/aiturbo-speed-model/paper.yaml"), aiturbo_speed_model::Run},
       {"joint", FindEmbeddedText("experiments/joint/paper.yaml"), joint::Run},
       {"policy-default", FindEmbeddedText("experiments/policy-default/paper.yaml"), policy_default::Run},
+      {"spraying", FindEmbeddedText("experiments/spraying/paper.yaml"), spraying::Run},
       {"lab-eight-jobs", FindEmbeddedText("experiments/lab-eight-jobs/paper.yaml"), lab_eight_jobs::Run},
       {"lab-bonded-ports", FindEmbeddedText("experiments/lab-bonded-ports/paper.yaml"), lab_bonded_ports::Run},
       {"lab-link-failure", FindEmbeddedText("experiments/lab-link-failure/paper.yaml"), lab_link_failure::Run},

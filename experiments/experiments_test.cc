@@ -70,6 +70,17 @@ TEST(CruxExamplesTest, MeetsEveryPublishedNumber) {
   }
 }
 
+// Where nothing is oversubscribed and the fabric divides every flow evenly, jobs do not hold each other up in the
+// network: no order can win anything, and paths that are all free win what an even division wins.
+TEST(SprayingTest, WithoutOversubscriptionNothingIsLeftToOrder) {
+  const experiment::ExperimentResult result = RunReduced("spraying");
+  EXPECT_NEAR(OursOf(result, "1:1: crux+spray - spray"), 0, 1e-9);
+  EXPECT_NEAR(OursOf(result, "1:1: crux+ethereal - ethereal"), 0, 1e-9);
+  EXPECT_NEAR(OursOf(result, "1:1: c4p - ecmp"), OursOf(result, "1:1: ethereal - ecmp"), 1e-6);
+  EXPECT_GT(OursOf(result, "8:1: c4p - ecmp"), 1);
+  EXPECT_NE(OursOf(result, "8:1: crux+spray - spray"), 0);
+}
+
 // Section 5 of the specification, worked by hand.
 TEST(CruxExamplesTest, MeetsTheNumbersWorkedByHand) {
   const experiment::ExperimentResult result = RunReduced("crux-examples");

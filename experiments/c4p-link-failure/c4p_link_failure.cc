@@ -148,19 +148,50 @@ void AddFigures(const sim::SimulationReport& report, const topology::Fabric& fab
   outcome->figures.insert(outcome->figures.begin(), {bandwidth.title, Draw(bandwidth), "First hash seed (Fig. 11)."});
 }
 
+// Args: testbed: with its policies and queue pairs; the rest is set.
+Result<sim::Scenario> MakeFailureScenario(const experiment::RunContext& context, C4pTestbed* testbed) {
+  testbed->simulated_s = kEndS;
+  testbed->num_seeds = context.reduced ? kNumReducedSeeds : kNumSeeds;
+  FL_ASSIGN_OR_RETURN(sim::Scenario scenario, MakeC4pScenario(*testbed));
+  scenario.first_seed = context.seed;
+  scenario.simulation.num_bins = kNumBins;
+  scenario.simulation.num_hottest_links = static_cast<uint32_t>(scenario.fabric.num_links());
+  LoseUplinks(SimTime::FromSeconds(Seconds(kFailureS)), &scenario);
+  return scenario;
+}
+
+// The same with fewer queue pairs for each connection than the eight of the rows above.
+Status AddQueuePairRows(const experiment::RunContext& context, experiment::Outcome* outcome) {
+  double progress = 0.6;
+  for (const uint32_t queue_pairs : {1u, 2u, 4u}) {
+    C4pTestbed testbed;
+    testbed.policies = {"c4p-static", "c4p"};
+    testbed.queue_pairs = queue_pairs;
+    FL_ASSIGN_OR_RETURN(const sim::Scenario scenario, MakeFailureScenario(context, &testbed));
+    FL_ASSIGN_OR_RETURN(const sim::SimulationReport report,
+                        SimulateScenario(scenario, context, progress, progress + 0.13));
+    progress += 0.13;
+    if (context.should_stop()) {
+      outcome->is_partial = true;
+      return OkStatus();
+    }
+    const std::string_view plural = queue_pairs == 1 ? "" : "s";
+    for (const std::string& policy : testbed.policies) {
+      const Measured measured = Measure(report, policy, scenario.fabric);
+      outcome->Set(fmt::format("{}, {} QP{}: before", policy, queue_pairs, plural), measured.before);
+      outcome->Set(fmt::format("{}, {} QP{}: after", policy, queue_pairs, plural), measured.after);
+    }
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   C4pTestbed testbed;
   testbed.policies = {"ecmp", "c4p-static", "c4p"};
-  testbed.simulated_s = kEndS;
-  testbed.num_seeds = context.reduced ? kNumReducedSeeds : kNumSeeds;
-  FL_ASSIGN_OR_RETURN(sim::Scenario scenario, MakeC4pScenario(testbed));
-  scenario.first_seed = context.seed;
-  scenario.simulation.num_bins = kNumBins;
-  scenario.simulation.num_hottest_links = static_cast<uint32_t>(scenario.fabric.num_links());
-  LoseUplinks(SimTime::FromSeconds(Seconds(kFailureS)), &scenario);
-  FL_ASSIGN_OR_RETURN(const sim::SimulationReport report, SimulateScenario(scenario, context, 0, 1));
+  FL_ASSIGN_OR_RETURN(const sim::Scenario scenario, MakeFailureScenario(context, &testbed));
+  FL_ASSIGN_OR_RETURN(const sim::SimulationReport report, SimulateScenario(scenario, context, 0, 0.6));
   experiment::Outcome outcome;
   if (context.should_stop()) {
     outcome.is_partial = true;
@@ -177,6 +208,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   }
   outcome.Set("ideal after", kIdeal);
   AddFigures(report, scenario.fabric, &outcome);
+  FL_RETURN_IF_ERROR(AddQueuePairRows(context, &outcome));
   outcome.notes.push_back(fmt::format("Means over {} hash seeds and, in time, over {} to {} s; the failure is at {} s.",
                                       testbed.num_seeds, kSettledS, kEndS, kFailureS));
   return outcome;

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/policy-default/random_cluster.h"
+#include "experiments/random_cluster.h"
 #include "experiments/trace_scenario.h"
 #include "report/bar_figure.h"
 #include "report/run_summary.h"
@@ -29,6 +29,21 @@ constexpr double kReducedS = 15;
 // Differences too small to notice: 0.1 points of utilization, 1 % of a slowdown.
 constexpr double kVisibleBusy = 0.1;
 constexpr double kVisibleSlowdown = 0.01;
+
+// All combinations.
+std::vector<ClusterCell> AllCells() {
+  std::vector<ClusterCell> cells;
+  for (const std::string_view fabric : {"clos2", "double-sided", "rail"}) {
+    for (const double oversubscription : {1.0, 2.0, 4.0}) {
+      for (const double load : {0.5, 0.9}) {
+        for (const uint32_t queue_pairs : {1u, 4u}) {
+          cells.push_back({std::string(fabric), oversubscription, load, queue_pairs});
+        }
+      }
+    }
+  }
+  return cells;
+}
 
 // What a policy made of one cluster.
 struct Score {
@@ -76,7 +91,7 @@ void SetRows(const std::vector<Scores>& clusters, experiment::Outcome* outcome) 
     outcome->Set(fmt::format("{}: busy", policy), sum.busy / count);
     outcome->Set(fmt::format("{}: mean slowdown", policy), sum.mean_slowdown / count);
     outcome->Set(fmt::format("{}: worst slowdown of all", policy), sum.worst_slowdown);
-    outcome->Set(fmt::format("{}: stalled jobs", policy), sum.stalled);
+    outcome->Set(fmt::format("{}: jobs that stand still", policy), sum.stalled);
   }
   for (const std::string_view against : {"ecmp", "crux", "c4p"}) {
     const Spread busy = Compare(clusters, kCombined, against, Busy);
@@ -111,7 +126,7 @@ std::string FindDefault(const std::vector<Scores>& clusters) {
 }
 
 // Cells in which the combined policy is behind a part of it.
-std::string DescribeLosses(const std::vector<std::pair<Cell, std::vector<Scores>>>& by_cell) {
+std::string DescribeLosses(const std::vector<std::pair<ClusterCell, std::vector<Scores>>>& by_cell) {
   std::string text;
   for (const auto& [cell, clusters] : by_cell) {
     for (const std::string_view part : {"crux", "c4p"}) {
@@ -125,7 +140,7 @@ std::string DescribeLosses(const std::vector<std::pair<Cell, std::vector<Scores>
   return text.empty() ? "none" : text;
 }
 
-void AddFigure(const std::vector<std::pair<Cell, std::vector<Scores>>>& by_cell, experiment::Outcome* outcome) {
+void AddFigure(const std::vector<std::pair<ClusterCell, std::vector<Scores>>>& by_cell, experiment::Outcome* outcome) {
   report::BarFigure figure;
   figure.title = "GPU utilization by fabric and oversubscription";
   figure.description = "A bar for each policy; means over load, queue pairs and draws.";
@@ -152,11 +167,11 @@ void AddFigure(const std::vector<std::pair<Cell, std::vector<Scores>>>& by_cell,
 }  // namespace
 
 Result<experiment::Outcome> Run(const experiment::RunContext& context) {
-  const std::vector<Cell> cells = AllCells();
+  const std::vector<ClusterCell> cells = AllCells();
   const uint32_t num_draws = context.reduced ? kReducedDraws : kDrawsPerCell;
   const double num_clusters = static_cast<double>(cells.size()) * num_draws;
   experiment::Outcome outcome;
-  std::vector<std::pair<Cell, std::vector<Scores>>> by_cell;
+  std::vector<std::pair<ClusterCell, std::vector<Scores>>> by_cell;
   std::vector<Scores> all;
   for (size_t c = 0; c < cells.size(); ++c) {
     by_cell.emplace_back(cells[c], std::vector<Scores>());

@@ -1,4 +1,4 @@
-#include "experiments/policy-default/random_cluster.h"
+#include "experiments/random_cluster.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 
-namespace fairlead::experiments::policy_default {
+namespace fairlead::experiments {
 
 namespace {
 
@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 9> kModels = {
     "gpt-3b", "gpt-7b", "gpt-13b", "llama-7b", "llama-13b", "resnet-50", "bert-large", "nmt", "ctr-recommender"};
 constexpr std::array<uint32_t, 4> kSizes = {8, 16, 32, 64};
 
-std::string FabricText(const Cell& cell) {
+std::string FabricText(const ClusterCell& cell) {
   std::string text;
   if (cell.fabric == "clos2") text = "kind: clos2, leaves: 8, hosts_per_leaf: 2, spines: 8";
   if (cell.fabric == "double-sided") text = "kind: double-sided, leaves: 8, hosts_per_leaf: 4, spines: 8";
@@ -32,26 +32,12 @@ std::string FabricText(const Cell& cell) {
 
 }  // namespace
 
-std::string Cell::Label() const {
+std::string ClusterCell::Label() const {
   return fmt::format("{} {:.0f}:1, load {}, {} QP{}", fabric, oversubscription, load, queue_pairs,
                      queue_pairs == 1 ? "" : "s");
 }
 
-std::vector<Cell> AllCells() {
-  std::vector<Cell> cells;
-  for (const std::string_view fabric : {"clos2", "double-sided", "rail"}) {
-    for (const double oversubscription : {1.0, 2.0, 4.0}) {
-      for (const double load : {0.5, 0.9}) {
-        for (const uint32_t queue_pairs : {1u, 4u}) {
-          cells.push_back({std::string(fabric), oversubscription, load, queue_pairs});
-        }
-      }
-    }
-  }
-  return cells;
-}
-
-Result<sim::Scenario> DrawCluster(const Cell& cell, uint64_t seed, double simulated_s) {
+Result<sim::Scenario> DrawCluster(const ClusterCell& cell, uint64_t seed, double simulated_s) {
   Random random(seed);
   std::string text = fmt::format(
       "title: {}\nfabric: {}\nplacement: random\nplacement_seed: {}\nphase_seed: {}\nseeds: 1\nseed: {}\nsimulate_s: "
@@ -69,4 +55,4 @@ Result<sim::Scenario> DrawCluster(const Cell& cell, uint64_t seed, double simula
   return sim::ParseScenario(text, "policy-default", {});
 }
 
-}  // namespace fairlead::experiments::policy_default
+}  // namespace fairlead::experiments

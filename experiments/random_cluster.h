@@ -3,15 +3,14 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "base/status.h"
 #include "sim/scenario.h"
 
-namespace fairlead::experiments::policy_default {
+namespace fairlead::experiments {
 
-// What the study varies. 16 hosts of 8 GPUs and 4 NICs of two ports each, whatever the fabric.
-struct Cell {
+// What studies vary. 16 hosts of 8 GPUs and 4 NICs of two ports each, whatever the fabric.
+struct ClusterCell {
   std::string fabric;           // "clos2", "double-sided" or "rail"
   double oversubscription = 1;  // of the leaves' uplinks
   double load = 0.5;            // share of the GPUs that jobs hold, at least
@@ -20,10 +19,7 @@ struct Cell {
   std::string Label() const;  // "rail 2:1, load 0.9, 4 QPs"
 };
 
-// All combinations.
-std::vector<Cell> AllCells();
-
 // Jobs of 8 to 64 GPUs with models of the built-in profiles, on hosts drawn at random. The same for the same seed.
-Result<sim::Scenario> DrawCluster(const Cell& cell, uint64_t seed, double simulated_s);
+Result<sim::Scenario> DrawCluster(const ClusterCell& cell, uint64_t seed, double simulated_s);
 
-}  // namespace fairlead::experiments::policy_default
+}  // namespace fairlead::experiments
