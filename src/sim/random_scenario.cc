@@ -70,6 +70,7 @@ class Writer {
   const RandomScenarioOptions& options_;
   Size size_;
   double simulated_s_ = 0;
+  std::string policy_;
   bool allocates_ = false;
   bool is_crowded_ = false;  // jobs that run at the same time share links that are too narrow for them
 };
@@ -128,7 +129,8 @@ std::string Writer::Fabric() {
 std::string Writer::Options() {
   std::string text;
   if (options_.queue_pairs && OneIn(3)) text += fmt::format("qps_per_connection: {}\n", Between(2, 4));
-  if (options_.congestion && OneIn(4)) text += "congestion: dcqcn\n";
+  // Senders with rules of their own do not share links alike.
+  if (options_.congestion && OneIn(4) && !traffic::SendersHaveRules(policy_, {})) text += "congestion: dcqcn\n";
   if (options_.edge_detail && OneIn(3)) text += "detail: edge\n";
   if (options_.extrapolation && OneIn(2)) text += "extrapolate: true\n";
   if (options_.profiling && !allocates_ && OneIn(5)) {
@@ -224,7 +226,8 @@ std::string Writer::Write() {
   for (const std::string_view name : traffic::PolicyNames()) {
     if (options_.policies.empty() && name != "fixed") policies.emplace_back(name);
   }
-  head += fmt::format("policies: [{}]\n", OneOf(policies));
+  policy_ = OneOf(policies);
+  head += fmt::format("policies: [{}]\n", policy_);
   if (allocates_) {
     const std::vector<std::string_view> names = scheduling::AllocationPolicyNames();
     const std::string_view name = OneOf(names);
