@@ -236,7 +236,7 @@ bool PairRounds::IsBadOver(Distance distance, uint32_t host, const UsualOfDistan
       ++num_seen;
       num_bad += FaultOf(sight, usual) == TransferFault::kNone ? 0 : 1;
     }
-    return num_seen > 0 && num_bad == num_seen;
+    return num_seen >= 2 && num_bad == num_seen;
   });
 }
 

@@ -16,8 +16,9 @@
 //             what is bad with one partner only is the partner's, or the path's.
 // Guarantees  no host is in two groups at once. A host whose agent is silent never fails, nor does one that had a
 //             single partner, nor one that is slow over distances that nothing was measured over without it. While
-//             fewer than half of the hosts are bad, and all else is alike, no other one fails (tested exhaustively for
-//             up to 9 hosts).
+//             fewer than half of the hosts of each region are bad no other one fails: tested exhaustively for up to 9
+//             hosts of one leaf, and with random fabrics. A bad host may pass that met another one, also bad, that is
+//             alone below its leaf.
 // Cost        O(hosts x NICs x log) for each round.
 // Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md section 7.4. DLRover's network check.
 #pragma once
@@ -134,7 +135,7 @@ class PairRounds final : public TransferPlan {
   Usual UsualOf(std::optional<Distance> distance, const std::vector<bool>& suspects) const;
   Usual UsualOf(bool sends, std::optional<Distance> distance, const std::vector<bool>& suspects) const;
   std::optional<Likes> FindLikes(Distance distance, const std::vector<bool>& suspects) const;
-  // One direction of a NIC with each partner over this distance.
+  // One direction of a NIC with each partner over this distance, of which there are two or more.
   bool IsBadOver(Distance distance, uint32_t host, const UsualOfDistances& usual) const;
   // From the smallest distance on: what is bad over it doesn't count for what is usual over a greater one.
   UsualOfDistances UsualOfAll() const;

@@ -226,13 +226,20 @@ TEST(PairRoundsTest, PairsOfOneStepDoNotShareCables) {
       bad.insert(h);
       (random.Uniform() < 0.5 ? hosts[h].sends : hosts[h].receives) = random.Uniform(0.1, 0.2);
     }
-    if (2 * bad.size() >= n) continue;
+    // Where most are bad, that is what is usual.
+    const bool are_few = std::ranges::all_of(SplitIntoRegions(fabric.hosts, 3), [&](const HostGroup& region) {
+      const auto num_bad = std::ranges::count_if(region, [&](uint32_t host) { return bad.contains(host); });
+      return 2 * static_cast<size_t>(num_bad) < region.size();
+    });
+    if (!are_few) continue;
     const std::vector<HostVerdict> verdicts = CheckAll(fabric, hosts, &random).Verdicts();
     for (uint32_t h = 0; h < n; ++h) {
-      const auto num_near = std::ranges::count(fabric.hosts, fabric.hosts[h].leaf, &CheckedHost::leaf);
       if (bad.contains(h)) {
-        // Of fewer most may be bad, and are then what is usual.
-        if (num_near >= 3 && verdicts[h].kind == Kind::kPassed) ADD_FAILURE() << "run " << run << " host " << h;
+        // One that is alone below its leaf, and slow, may be taken for the path; another bad one may pass beside it.
+        const bool is_among_many = std::ranges::all_of(fabric.hosts, [&](const CheckedHost& host) {
+          return std::ranges::count(fabric.hosts, host.leaf, &CheckedHost::leaf) >= 3;
+        });
+        if (is_among_many && verdicts[h].kind == Kind::kPassed) ADD_FAILURE() << "run " << run << " host " << h;
         continue;
       }
       EXPECT_NE(verdicts[h].kind, Kind::kFailed) << "run " << run << " host " << h << " of " << n;

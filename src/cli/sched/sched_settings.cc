@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -23,10 +24,6 @@ bool HasOption(const std::string& policy, const std::string& option) {
   return std::ranges::find(options, option, &scheduling::PolicyOption::name) != options.end();
 }
 
-}  // namespace
-
-namespace {
-
 // "6x4", "6x4:aws"; nothing for what is neither.
 std::optional<sim::NodeGroup> ParseGroup(std::string_view text) {
   const size_t x = text.find('x');
@@ -37,7 +34,8 @@ std::optional<sim::NodeGroup> ParseGroup(std::string_view text) {
   if (!ParseWhole(gpus, &group.gpus_per_node)) return std::nullopt;
   if (colon != std::string_view::npos) {
     group.gpu_type = text.substr(colon + 1);
-    if (group.gpu_type.empty()) return std::nullopt;
+    const auto is_of_name = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.'; };
+    if (group.gpu_type.empty() || !std::ranges::all_of(group.gpu_type, is_of_name)) return std::nullopt;
   }
   return group;
 }
