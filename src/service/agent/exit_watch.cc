@@ -32,11 +32,11 @@ int64_t MonotonicNs() {
 std::optional<int32_t> ReadZombiesCode(const std::string& proc_folder, int32_t pid) {
   const Result<std::string> text = ReadProcFile(fmt::format("{}/{}/stat", proc_folder, pid));
   if (!text.ok()) return std::nullopt;
-  std::string_view fields = *text;
-  const size_t name_end = fields.rfind(')');
-  if (name_end == std::string_view::npos || fields.substr(name_end, 3) != ") Z") return std::nullopt;
+  const std::optional<StatLine> line = ParseStatLine(*text);
+  if (!line.has_value() || line->fields.front() != 'Z') return std::nullopt;
+  std::string_view fields = line->fields;
   while (!fields.empty() && (fields.back() == '\n' || fields.back() == ' ')) fields.remove_suffix(1);
-  if (std::count(fields.begin() + static_cast<ptrdiff_t>(name_end), fields.end(), ' ') != 50) return std::nullopt;
+  if (std::ranges::count(fields, ' ') != 49) return std::nullopt;
   fields.remove_prefix(fields.rfind(' ') + 1);
   int status = 0;
   const auto [end, error] = std::from_chars(fields.data(), fields.data() + fields.size(), status);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -81,6 +82,15 @@ Result<std::string> ReadProcFile(const std::string& path) {
   const ssize_t size = read(file.get(), bytes, sizeof(bytes));
   if (size < 0) return failure(errno);
   return std::string(bytes, static_cast<size_t>(size));
+}
+
+std::optional<StatLine> ParseStatLine(std::string_view text) {
+  const size_t name_end = text.rfind(')');
+  if (name_end == std::string_view::npos || name_end + 2 >= text.size()) return std::nullopt;
+  StatLine line{.name = text.substr(0, name_end), .fields = text.substr(name_end + 2)};
+  line.name.remove_prefix(std::min(line.name.size(), line.name.find('(')));
+  if (!line.name.empty()) line.name.remove_prefix(1);
+  return line;
 }
 
 Result<std::optional<uint32_t>> ReadProcessUser(const std::string& proc_folder, int32_t pid) {

@@ -18,6 +18,14 @@ namespace fairlead::service {
 // is known, as where this process has no descriptor left, or no right to look).
 Result<std::string> ReadProcFile(const std::string& path);
 
+// A line of /proc/PID/stat or task/TID/stat. Views of the text.
+struct StatLine {
+  std::string_view name;    // may hold blanks and parentheses; empty: the text names none
+  std::string_view fields;  // from the state on, field 3; not empty
+};
+// Nothing: it ends before them.
+std::optional<StatLine> ParseStatLine(std::string_view text);
+
 // Effective user of a process; nothing: it is gone. Errors: kUnavailable.
 Result<std::optional<uint32_t>> ReadProcessUser(const std::string& proc_folder, int32_t pid);
 

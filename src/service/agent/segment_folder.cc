@@ -152,11 +152,9 @@ Result<ProcessStat> ReadProcessStat(const std::string& proc_folder, int32_t pid)
   if (bytes.status().code() == StatusCode::kNotFound) return ProcessStat();
   FL_RETURN_IF_ERROR(bytes.status());
   const Status cut_short = Unavailable(fmt::format("{} ends early", path));
-  // The name in field 2 may hold blanks and parentheses: counting begins after its end.
-  std::string_view text = *bytes;
-  const size_t name_end = text.rfind(')');
-  if (name_end == std::string_view::npos || name_end + 2 >= text.size()) return cut_short;
-  text.remove_prefix(name_end + 2);
+  const std::optional<StatLine> line = ParseStatLine(*bytes);
+  if (!line.has_value()) return cut_short;
+  std::string_view text = line->fields;
   const char state = text.front();
   if (state == 'Z' || state == 'X' || state == 'x') return ProcessStat{.is_listed = true};
   for (int field = 3; field < 22; ++field) {

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -99,13 +100,10 @@ ProcessThreads ReadThreads(const std::string& proc_folder, int32_t pid, uint32_t
     const auto stat = ReadProcFile(folder + "/stat");
     ++threads.num_read;
     if (!stat.ok()) continue;  // it has ended
-    const size_t begin = stat->find('(');
-    const size_t end = stat->rfind(')');
-    if (begin == std::string::npos || end == std::string::npos || end + 2 >= stat->size() || end < begin) continue;
-    model::ThreadGroup group{.name = NameOfKind(std::string_view(*stat).substr(begin + 1, end - begin - 1)),
-                             .state = StateOf((*stat)[end + 2]),
-                             .place = PlaceOf(folder),
-                             .count = 0};
+    const std::optional<StatLine> line = ParseStatLine(*stat);
+    if (!line.has_value()) continue;
+    model::ThreadGroup group{
+        .name = NameOfKind(line->name), .state = StateOf(line->fields.front()), .place = PlaceOf(folder), .count = 0};
     const auto key = std::tuple(group.name, group.state, group.place);
     model::ThreadGroup& known = groups.try_emplace(key, std::move(group)).first->second;
     ++known.count;
