@@ -137,7 +137,7 @@ class Job:
         self.ticket = 0
         self.now = 0.0
         self.meetings = {}
-        self.compute_mode = {}
+        self.dead_hosts = set()
         hosts = {self.host(r) for r in range(job["num_ranks"])}
         skew = job.get("clock_skew_s", 0.02)
         self.clock = {h: self.rng.uniform(-skew, skew) + 100 for h in hosts}
@@ -153,13 +153,31 @@ class Job:
     # What a compute kernel takes.
     def compute_seconds(self, rank, seconds):
         value = seconds * self.speed[rank] * max(0.2, self.rng.gauss(1, self.job.get("compute_cv", 0.01)))
+        if "drift" in self.job:
+            value *= self.job["drift"](self.now)
         bimodal = self.job.get("bimodal")
         if bimodal and self.rng.random() < bimodal[0]:
             value *= bimodal[1]
         for fault in self.job["faults"]:
-            if fault["kind"] == "slow_gpu" and fault["rank"] == rank and fault_acts(fault, self.now):
-                value *= fault["x"]
+            if fault_acts(fault, self.now):
+                is_struck = rank == fault["rank"] or (fault["kind"] == "slow_host" and
+                                                      self.host(rank) == self.host(fault["rank"]))
+                if is_struck and fault["kind"] in ("slow_gpu", "slow_host"):
+                    value *= fault["x"]
+                elif is_struck and fault["kind"] == "fading_gpu":  # gets slower within fault["ramp"] seconds
+                    value *= 1 + (fault["x"] - 1) * min(1.0, (self.now - fault["begin"]) / fault["ramp"])
         return value
+
+    # How long the host thread is busy: what the program says, stalls of all ranks and those of a fault.
+    def host_seconds(self, rank, seconds):
+        if "stall" in self.job:
+            probability, mean = self.job["stall"]
+            if self.rng.random() < probability:
+                seconds += self.rng.expovariate(1 / mean)
+        for fault in self.job["faults"]:
+            if fault["kind"] == "slow_loader" and fault["rank"] == rank and fault_acts(fault, self.now):
+                seconds += fault["x"] * self.rng.uniform(0.7, 1.3)
+        return seconds
 
     # Host programs.
     def advance(self, rank):
@@ -171,7 +189,7 @@ class Job:
                 return
             what = action[0]
             if what == "host":
-                self.at(self.now + action[1], self.advance, rank)
+                self.at(self.now + self.host_seconds(rank, action[1]), self.advance, rank)
                 return
             if what == "sync":
                 if any(state.streams[s] or s in state.busy for s in list(state.streams)):
@@ -410,10 +428,20 @@ class Job:
         elif kind == "crash":
             state = self.ranks[fault["rank"]]
             state.frozen = state.dead = state.stopped = True
+        elif kind == "dead_host":  # no agent, either
+            for state in self.ranks:
+                if self.host(state.number) == self.host(fault["rank"]):
+                    state.frozen = state.dead = state.stopped = True
+            self.dead_hosts.add(self.host(fault["rank"]))
 
     # Reports.
     def ns(self, rank, time):
-        return int((time + self.clock[self.host(rank)]) * SECOND)
+        return int((time + self.clock[self.host(rank)] + self.step(self.host(rank), time)) * SECOND)
+
+    def step(self, host, time):
+        """What an adjustment has added to the clock of a host: job["clock_step"] = host, at, seconds."""
+        wanted, at, seconds = self.job.get("clock_step", (None, 0, 0))
+        return seconds if host == wanted and time >= at else 0.0
 
     def phases(self, rank):
         """Messages under way, by what the open operations of the rank wait for."""
@@ -559,12 +587,17 @@ class Job:
                 self.now, _, what, args = heapq.heappop(self.heap)
                 what(*args)
             self.now = time
+            if "lost_reports" in self.job and self.rng.random() < self.job["lost_reports"]:
+                continue
             if is_host:
+                if who in self.dead_hosts:
+                    continue
                 ranks = []
                 for r in range(len(self.ranks)):
                     if self.host(r) == who and r not in silent:
                         ranks.append({"rank": r, "state": 1 if self.ranks[r].dead else 0})
                 out.write(json.dumps({"host_report": {"job": 1, "host": who, "number": number, "at":
-                                                      int((time + self.clock[who]) * SECOND), "ranks": ranks}}) + "\n")
+                                                      int((time + self.clock[who] + self.step(who, time)) * SECOND),
+                                                      "ranks": ranks}}) + "\n")
             elif who not in silent and not self.ranks[who].dead:
                 out.write(json.dumps(self.report(who, number, max(0.0, time - 1), time)) + "\n")

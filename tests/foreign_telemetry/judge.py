@@ -3,6 +3,7 @@
 
     judge.py --binary build/release/apps/fairlead              two thirds of the families
     judge.py --binary … --held-out                             the third that is not to be tuned on
+    judge.py --binary … --suite second                         other families, never tuned on
     judge.py --binary … --check slow_gpu/ring8/1.3 …           some cases, as a test
 """
 
@@ -18,21 +19,29 @@ from concurrent.futures import ProcessPoolExecutor
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import families
+import second_families
 from foreign_telemetry import Job
+
+
+SUITES = {"first": families, "second": second_families}
+OF_A_HOST = ("nic_down", "crash", "slow_host", "dead_host")
+OF_A_NIC = ("nic_down", "slow_nic_send", "slow_nic_receive", "slow_connection", "gpu_hang")
 
 
 def is_right(culprit, job, fault):
     rank, per_host = fault["rank"], job["gpus_per_host"]
     kind = culprit["kind"].lower()
     if kind == "rank":
-        return culprit["rank"] == rank
+        return culprit["rank"] == rank or (fault["kind"] in ("slow_host", "dead_host") and
+                                           culprit["rank"] // per_host == rank // per_host)
     if kind == "host":
-        return culprit["host"] == rank // per_host and (per_host == 1 or fault["kind"] in ("nic_down", "crash"))
-    if fault["kind"] in ("nic_down", "slow_nic_send", "gpu_hang"):
+        return culprit["host"] == rank // per_host and (per_host == 1 or fault["kind"] in OF_A_HOST)
+    if fault["kind"] in OF_A_NIC:
+        ends = (rank, fault["peer"]) if fault["kind"] == "slow_connection" else (rank,)
         if kind == "connection":
-            return rank in (culprit["rank"], culprit["peer"])
+            return all(end in (culprit["rank"], culprit["peer"]) for end in ends)
         if kind.startswith("nic"):
-            return culprit["nic"] == rank or culprit["host"] == rank // per_host
+            return any(culprit["nic"] == end or culprit["host"] == end // per_host for end in ends)
     return False
 
 
@@ -42,9 +51,9 @@ def said(finding, right):
 
 
 def run(task):
-    case, name, options, faults, seed, binary, keep = task
-    job = families.make(case, name, options, faults, seed)
-    path = os.path.join(keep or tempfile.gettempdir(), f"{case.replace('/', '-')}-{seed}.jsonl")
+    case, name, options, faults, seed, binary, keep, suite = task
+    job = SUITES[suite].make(case, name, options, faults, seed)
+    path = os.path.join(keep or tempfile.gettempdir(), f"{suite}-{case.replace('/', '-')}-{seed}.jsonl")
     if not (keep and os.path.exists(path)):
         with open(path, "w") as out:
             Job(job, f"{case}{seed}").run(job["seconds"], out)
@@ -83,6 +92,7 @@ def main():
     parser.add_argument("--binary", required=True)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--suite", choices=sorted(SUITES), default="first")
     parser.add_argument("--held-out", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--keep", default="")
@@ -92,17 +102,19 @@ def main():
     parser.add_argument("--check", nargs="*", default=[], help="only these cases; exit code 1 if one goes wrong")
     arguments = parser.parse_args()
     tasks = []
-    for case, name, options, faults in list(families.healthy_cases()) + list(families.fault_cases()):
+    suite = SUITES[arguments.suite]
+    for case, _, _, _ in list(suite.healthy_cases()) + list(suite.fault_cases()):
         if arguments.check:
             if case not in arguments.check:
                 continue
-        elif families.is_held_out(case) != arguments.held_out or arguments.only not in case:
+        elif arguments.only not in case or (suite is families and
+                                            families.is_held_out(case) != arguments.held_out):
             continue
         for seed in range(arguments.first, arguments.first + arguments.seeds):
-            tasks.append((case, name, options, faults, seed, arguments.binary, arguments.keep))
+            tasks.append((case, seed, arguments.binary, arguments.keep, arguments.suite))
     sums, delays, pairs = defaultdict(Counter), defaultdict(list), []
     with ProcessPoolExecutor(arguments.jobs) as pool:
-        for case, seed, verdict, delay, text, found in pool.map(run_indirect, [(t[0], t[4], arguments.binary, arguments.keep) for t in tasks]):
+        for case, seed, verdict, delay, text, found in pool.map(run_indirect, tasks):
             family = case.split("/")[0] if not case.startswith("healthy") else "healthy " + case.split("/")[2]
             sums[family][verdict] += 1
             if delay is not None:
@@ -110,7 +122,7 @@ def main():
             pairs += found
             if arguments.pairs:
                 with open(arguments.pairs, "a") as out:
-                    out.writelines(json.dumps(dict(pair, case=case, seed=seed, held_out=families.is_held_out(case))) + "\n"
+                    out.writelines(json.dumps(dict(pair, case=case, seed=seed, held_out=arguments.held_out)) + "\n"
                                    for pair in found)
             if verdict not in ("right", "silent") and not arguments.table:
                 print(f"{case} #{seed} {verdict}: {text}", flush=True)
@@ -134,10 +146,10 @@ def main():
 
 
 def run_indirect(key):
-    wanted, seed, binary, keep = key
-    for case, name, options, faults in list(families.healthy_cases()) + list(families.fault_cases()):
+    wanted, seed, binary, keep, suite = key
+    for case, name, options, faults in list(SUITES[suite].healthy_cases()) + list(SUITES[suite].fault_cases()):
         if case == wanted:
-            return run((case, name, options, faults, seed, binary, keep))
+            return run((case, name, options, faults, seed, binary, keep, suite))
     raise KeyError(wanted)
 
 
