@@ -6,15 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/printable_ascii.h"
+
 namespace fairlead::codec {
 
 namespace {
 
-std::string Printable(std::string_view text, size_t length_max) {
-  std::string clean(text.substr(0, length_max));
-  std::replace_if(
-      clean.begin(), clean.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-  return text.size() > length_max ? clean + "..." : clean;
+std::string Shortened(std::string_view text, size_t length_max) {
+  return PrintableAscii(text.substr(0, length_max)) + (text.size() > length_max ? "..." : "");
 }
 
 // Builds the value; stops at the first thing that is wrong.
@@ -35,7 +34,7 @@ class ValueBuilder final : public nlohmann::json_sax<Json> {
 
   bool key(string_t& name) override {
     const auto [member, is_new] = open_.back()->get_ref<Json::object_t&>().emplace(name, nullptr);
-    if (!is_new) return Fail(fmt::format("the key '{}' appears twice in one object", Printable(name, 60)));
+    if (!is_new) return Fail(fmt::format("the key '{}' appears twice in one object", Shortened(name, 60)));
     member_ = &member->second;
     return true;
   }
@@ -45,7 +44,7 @@ class ValueBuilder final : public nlohmann::json_sax<Json> {
     // "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error while …": the tail says it.
     const std::string_view what = error.what();
     const size_t tail = what.find(": ");
-    return Fail("not JSON: " + Printable(tail == std::string_view::npos ? what : what.substr(tail + 2), 200));
+    return Fail("not JSON: " + Shortened(tail == std::string_view::npos ? what : what.substr(tail + 2), 200));
   }
 
   // Of what is wrong, as far as it is known.
@@ -148,8 +147,8 @@ std::string RepairCommas(std::string_view text) {
 std::string DescribeValue(const Json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "a list";
-  if (value.is_string()) return fmt::format("'{}'", Printable(value.get_ref<const std::string&>(), 40));
-  return Printable(value.dump(), 40);
+  if (value.is_string()) return fmt::format("'{}'", Shortened(value.get_ref<const std::string&>(), 40));
+  return Shortened(value.dump(), 40);
 }
 
 }  // namespace fairlead::codec

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "base/printable_ascii.h"
+
 namespace fairlead::model {
 
 std::string PrintableText(std::string_view text) {
   constexpr size_t kShownMax = 40;
-  std::string shown;
-  for (const char c : text.substr(0, kShownMax)) shown += c >= ' ' && c <= '~' ? c : '?';
-  return text.size() > kShownMax ? shown + ".." : shown;
+  return PrintableAscii(text.substr(0, kShownMax)) + (text.size() > kShownMax ? ".." : "");
 }
 
 Status CheckJobName(std::string_view name, std::string_view where, size_t bytes_max) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/overloaded.h"
+#include "base/printable_ascii.h"
 #include "base/whole_number.h"
 #include "slurm/job_wish.h"
 
@@ -37,9 +38,8 @@ bool AreSame(const std::vector<std::string>& left, const std::vector<std::string
 }
 
 std::string ReasonText(std::string_view reason) {
-  std::string text = fmt::format("{} {}", kOurReason, reason.substr(0, kReasonBytesMax));
-  std::ranges::replace_if(
-      text, [](char c) { return c < ' ' || c > '~' || c == '"'; }, '?');
+  std::string text = PrintableAscii(fmt::format("{} {}", kOurReason, reason.substr(0, kReasonBytesMax)));
+  std::ranges::replace(text, '"', '?');
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/printable_ascii.h"
 #include "service/steering/exec_hook.h"
 
 namespace fairlead::slurm {
@@ -21,8 +22,7 @@ bool HasOneOf(std::string_view text, std::initializer_list<std::string_view> par
 Status StatusOfFailure(const Command& command, int exit_code, const std::string& errors) {
   std::string said = errors.substr(0, 300);
   while (!said.empty() && said.back() == '\n') said.pop_back();
-  std::ranges::replace_if(
-      said, [](char c) { return c < ' ' || c > '~'; }, ' ');
+  said = PrintableAscii(said, ' ');
   const std::string message = fmt::format("{} {}: {}", command.front(), command.size() > 1 ? command[1] : "",
                                           said.empty() ? fmt::format("exit code {}", exit_code) : said);
   if (HasOneOf(errors, {"Invalid job id", "Invalid node name", "No such reservation", "The reservation name is invalid",

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/printable_ascii.h"
+
 namespace fairlead::telemetry {
 
 namespace {
@@ -23,7 +25,7 @@ class Fault {
   bool is_found() const { return !text_.empty(); }
 
   void Text(std::string_view field, const std::string& text, size_t most = kProcessTextMax) {
-    const bool is_printable = std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+    const bool is_printable = std::ranges::all_of(text, IsPrintableAscii);
     if (text.size() <= most && is_printable) return;
     Note(field, fmt::format("at most {} characters of printable ASCII", most), fmt::format("{} bytes", text.size()));
   }

@@ -11,6 +11,8 @@
 #include <tuple>
 #include <type_traits>
 
+#include "base/printable_ascii.h"
+
 namespace fairlead::telemetry {
 
 namespace {
@@ -34,10 +36,7 @@ bool AreCounts(T... counts) {
 
 template <size_t N>
 std::string TextOf(const char (&text)[N]) {
-  std::string result(text, std::find(text, text + N, '\0'));
-  std::replace_if(
-      result.begin(), result.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-  return result;
+  return PrintableAscii({text, std::find(text, text + N, '\0')});
 }
 
 // Slots of one table. All of them are made of whole machine words, and zero is a valid value of each.

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/printable_ascii.h"
+
 namespace fairlead::workload {
 namespace {
 
@@ -25,11 +27,7 @@ constexpr uint32_t kMaxRank = 1u << 20;
 enum NodeType : uint32_t { kInvalid, kMetadata, kMemoryLoad, kMemoryStore, kComp, kSend, kReceive, kCollective };
 
 // Text of a file, fit to be printed.
-std::string Printable(std::string_view text) {
-  std::string result(text.substr(0, 60));
-  for (char& c : result) c = c >= ' ' && c <= '~' ? c : '?';
-  return result;
-}
+std::string Printable(std::string_view text) { return PrintableAscii(text.substr(0, 60)); }
 
 std::optional<double> NumberOf(const chakra_proto::Attribute& attribute) {
   using Proto = chakra_proto::Attribute;

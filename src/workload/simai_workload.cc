@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/printable_ascii.h"
 #include "base/whole_number.h"
 
 namespace fairlead::workload {
@@ -62,11 +63,7 @@ struct Header {
 };
 
 // A token of the file, fit to be printed.
-std::string Quote(std::string_view word) {
-  std::string text(word.substr(0, 40));
-  for (char& c : text) c = c > ' ' && c <= '~' ? c : '?';
-  return fmt::format("'{}'", text);
-}
+std::string Quote(std::string_view word) { return fmt::format("'{}'", PrintableAscii(word.substr(0, 40))); }
 
 std::vector<std::string_view> SplitWords(std::string_view line) {
   constexpr std::string_view kSpace = " \t\r\v\f";

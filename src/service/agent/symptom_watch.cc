@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/file_reader.h"
+#include "base/printable_ascii.h"
 #include "telemetry/kernel_message.h"
 
 namespace fairlead::service {
@@ -54,12 +55,7 @@ constexpr std::array kThrottleReasons = {
 };
 
 // The kernel's messages may quote anything.
-std::string CleanText(std::string_view text) {
-  std::string clean(text.substr(0, kTextBytesMax));
-  std::ranges::replace_if(
-      clean, [](char c) { return c < ' ' || c > '~'; }, '?');
-  return clean;
-}
+std::string CleanText(std::string_view text) { return PrintableAscii(text.substr(0, kTextBytesMax)); }
 
 void Add(HostSymptom symptom, uint32_t device, std::string text, std::vector<HostSymptomRecord>* symptoms) {
   HostSymptomRecord record = {.symptom = symptom, .device = device, .text = std::move(text)};

@@ -11,6 +11,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/printable_ascii.h"
 #include "model/telemetry.h"
 #include "service/agent/process_owner.h"
 
@@ -19,17 +20,10 @@ namespace {
 
 using model::ThreadState;
 
-std::string Printable(std::string_view text, size_t most) {
-  std::string printable(text.substr(0, most));
-  std::ranges::replace_if(
-      printable, [](char c) { return c < ' ' || c > '~'; }, '?');
-  return printable;
-}
-
 // Threads of one pool are numbered.
 std::string NameOfKind(std::string_view name) {
-  const size_t last = name.find_last_not_of("0123456789");
-  return Printable(last == std::string_view::npos ? name : name.substr(0, last + 1), telemetry::kProcessTextMax);
+  const size_t last = std::min(name.find_last_not_of("0123456789"), name.size() - 1);
+  return PrintableAscii(name.substr(0, std::min(last + 1, telemetry::kProcessTextMax)));
 }
 
 ThreadState StateOf(char letter) {
@@ -66,7 +60,9 @@ std::set<int32_t> ListThreads(const std::string& folder) {
 std::string PlaceOf(const std::string& folder) {
   if (const auto stack = ReadProcFile(folder + "/stack"); stack.ok()) return ParseKernelStack(*stack);
   const auto function = ReadProcFile(folder + "/wchan");
-  return function.ok() && *function != "0" ? Printable(*function, telemetry::kThreadPlaceMax) : "";
+  return function.ok() && *function != "0"
+             ? PrintableAscii(std::string_view(*function).substr(0, telemetry::kThreadPlaceMax))
+             : "";
 }
 
 }  // namespace
@@ -85,7 +81,7 @@ std::string ParseKernelStack(std::string_view text) {
     }
     const std::string_view separator = place.empty() ? "" : " < ";
     if (place.size() + separator.size() + function.size() > telemetry::kThreadPlaceMax) break;
-    place += fmt::format("{}{}", separator, Printable(function, telemetry::kThreadPlaceMax));
+    place += fmt::format("{}{}", separator, PrintableAscii(function));
   }
   return place;
 }

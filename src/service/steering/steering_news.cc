@@ -27,7 +27,8 @@ std::optional<Noted> SteeringNews::TextOf(const controller::SteeringAction& acti
   const auto description = descriptions_.find(action.number);
   return Noted{is_urgent ? Noted::Severity::kWarning : Noted::Severity::kInfo,
                action.job.valid() ? "job " + names_.Of(action.job) : std::string("steering"),
-               (description == descriptions_.end() ? "" : description->second) + ": " + action.reason};
+               (description == descriptions_.end() ? controller::Describe(action.step, names_) : description->second) +
+                   ": " + action.reason};
 }
 
 std::optional<Noted> SteeringNews::TextOf(const controller::SteeringEvent& event) const {

@@ -43,6 +43,10 @@ TEST_F(SteeringNewsTest, AnActionAndItsOutcome) {
   EXPECT_EQ(Told({SimTime(), done}), "! steering: isolate host h3 failed: no answer");
 }
 
+TEST_F(SteeringNewsTest, AnActionThatIsOverBeforeItIsTold) {
+  EXPECT_EQ(Told({SimTime(), Noteworthy(5, controller::StopJob{JobId(1)})}), "steering: stop job gpt: host 3 hangs");
+}
+
 TEST_F(SteeringNewsTest, OnlyWhatIsUrgentIsAWarning) {
   const auto stop = Noteworthy(5, controller::StopJob{JobId(1)});
   news_.Note(stop);
