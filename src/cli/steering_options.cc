@@ -44,6 +44,29 @@ void AddLimitOptions(CLI::App* command, SteeringCommandOptions* options) {
       ->capture_default_str();
 }
 
+constexpr std::string_view kTestByChecks = "checks";
+
+void AddTestOptions(CLI::App* command, SteeringCommandOptions* options) {
+  command
+      ->add_option(
+          "--test-hosts", options->test_hosts,
+          "Who tests isolated hosts: backend is the hook or the scheduler, checks are the controller's own, as "
+          "of check-node")
+      ->check(OneOf({"backend", std::string(kTestByChecks)}))
+      ->capture_default_str();
+  command
+      ->add_option("--test-passes", options->test_passes,
+                   "Checks in a row that a host passes before it returns, with --test-hosts checks")
+      ->check(CLI::Range(1, 10))
+      ->capture_default_str();
+  command->add_option("--test-pause", options->test_pause_s, "Seconds from one of these checks to the next")
+      ->check(CLI::Range(0.0, 604'800.0))
+      ->capture_default_str();
+  command->add_option("--test-burn-in", options->test_burn_in_s, "Seconds of burn-in in each of them")
+      ->check(CLI::Range(0.0, 600.0))
+      ->capture_default_str();
+}
+
 }  // namespace
 
 void AddSteeringOptions(CLI::App* command, SteeringCommandOptions* options) {
@@ -66,6 +89,7 @@ void AddSteeringOptions(CLI::App* command, SteeringCommandOptions* options) {
       ->check(CLI::Range(0.1, 86'400.0))
       ->capture_default_str();
   command->add_option("--spare", options->spares, "Spare host that may replace another")->type_name("HOST");
+  AddTestOptions(command, options);
   AddLimitOptions(command, options);
   command
       ->add_option("--health-events", options->health_events, "Send NVSentinel health events to unix:PATH or HOST:PORT")
@@ -96,6 +120,14 @@ Result<service::LiveActionsOptions> ToLiveActionsOptions(const SteeringCommandOp
   steering.attempts.deadline = at_least(steering.attempts.deadline, options.hook_deadline_s);
   steering.attempts.restart_deadline = at_least(steering.attempts.restart_deadline, options.hook_long_deadline_s);
   steering.attempts.test_deadline = at_least(steering.attempts.test_deadline, options.hook_long_deadline_s);
+  if (options.test_hosts == kTestByChecks) {
+    controller::CheckedReturnOptions& checks = actions.steering.checked_return.emplace();
+    checks.passes = options.test_passes;
+    checks.pause = SimDuration::FromSeconds(Seconds(options.test_pause_s));
+    checks.burn_in = SimDuration::FromSeconds(Seconds(options.test_burn_in_s));
+    steering.attempts.test_deadline =
+        std::max(steering.attempts.test_deadline, checks.LongestTest() + SimDuration(60'000'000'000));
+  }
   actions.steering.spares = options.spares;
   actions.health_receiver.address = options.health_events;
   actions.health_receiver.is_insecure_allowed = is_insecure_allowed;

@@ -21,6 +21,10 @@ struct SteeringCommandOptions {
   double hook_deadline_s = 60;
   double hook_long_deadline_s = 600;
   std::vector<std::string> spares;
+  std::string test_hosts = "backend";
+  uint32_t test_passes = 2;
+  double test_pause_s = 3600;
+  double test_burn_in_s = 0;
   uint32_t max_hosts_per_job_hour = 2;
   double max_job_share = 0.05;
   double max_cluster_share = 0.02;

@@ -82,6 +82,21 @@ TEST(SteeringOptionsTest, AttemptsLastLongerThanTheirPrograms) {
   EXPECT_EQ(slow.steering.attempts.test_deadline, SimDuration(172'800'000'000'000));
 }
 
+TEST(SteeringOptionsTest, HostsAreTestedByTheBackEndOrByChecks) {
+  EXPECT_FALSE(ActionsOf({}).steering.checked_return.has_value());
+  const auto steering =
+      ActionsOf({"--hook", "/bin/hook", "--test-hosts", "checks", "--test-pause", "86400", "--test-burn-in", "60"})
+          .steering;
+  ASSERT_TRUE(steering.checked_return.has_value());
+  EXPECT_EQ(steering.checked_return->passes, 2U);
+  EXPECT_EQ(steering.checked_return->pause, SimDuration(86'400'000'000'000));
+  EXPECT_EQ(steering.checked_return->burn_in, SimDuration(60'000'000'000));
+  EXPECT_GT(steering.steering.attempts.test_deadline, steering.checked_return->LongestTest());
+  EXPECT_TRUE(steering.Validate().ok());
+  EXPECT_THROW(ParseSteering({"--test-hosts", "me"}), CLI::ValidationError);
+  EXPECT_THROW(ParseSteering({"--test-passes", "0"}), CLI::ValidationError);
+}
+
 TEST(SteeringOptionsTest, SparesAndReceiversAreHandedOn) {
   const auto actions =
       ToLiveActionsOptions(ParseSteering({"--spare", "h8", "--spare", "h9", "--health-events", "unix:/run/x"}), true)

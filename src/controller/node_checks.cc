@@ -61,6 +61,13 @@ std::string_view Name(Verdict verdict) {
   return "";
 }
 
+std::optional<CheckedHostView> FindCheckedHost(const std::deque<NodeCheckView>& checks, uint64_t number, HostId host) {
+  const auto check = std::ranges::find(checks, number, &NodeCheckView::number);
+  if (check == checks.end()) return std::nullopt;
+  const auto checked = std::ranges::find(check->hosts, host, &CheckedHostView::host);
+  return checked == check->hosts.end() ? std::nullopt : std::optional(*checked);
+}
+
 NodeChecks::NodeChecks(const topology::Fabric& fabric, const topology::AddressBook& addresses, const JobTable& jobs,
                        const AgentStreams& streams, HostTestRuns* tests, TrafficOutputs* outputs)
     : fabric_(fabric), addresses_(addresses), jobs_(jobs), streams_(streams), tests_(tests), outputs_(outputs) {}

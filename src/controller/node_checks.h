@@ -62,6 +62,9 @@ struct NodeCheckView {
   std::vector<CheckedHostView> hosts;
 };
 
+// Nothing: there is no such check, or it is not about this host.
+std::optional<CheckedHostView> FindCheckedHost(const std::deque<NodeCheckView>& checks, uint64_t number, HostId host);
+
 class NodeChecks {
  public:
   // So many hosts are needed to tell which one is bad.

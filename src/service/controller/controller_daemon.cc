@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <ctime>
 #include <deque>
@@ -140,6 +141,8 @@ class ControllerDaemon::Parts {
   GatewaySource MakeSource();
   void Note(SimTime time, const controller::Noted& note);
   NodeCheckSource MakeCheckSource();
+  controller::HostCheckSource MakeHostChecks();
+  uint64_t BeginCheck(controller::NodeCheckRequest request);
   std::string Metrics();
   void LookAtCertificate();
   Status ReportLink(const std::string& name, double health, bool both_directions, const std::string& who);
@@ -172,6 +175,7 @@ class ControllerDaemon::Parts {
   CertificateWatch certificate_;
   std::unique_ptr<HttpGateway> gateway_;
   Status logged_store_status_;
+  std::atomic<uint64_t> num_checks_ = 0;
 };
 
 Status ControllerDaemon::Parts::BuildCore() {
@@ -262,6 +266,7 @@ Status ControllerDaemon::Parts::BuildActions() {
     };
   }
   surroundings.note = [this](SimTime time, const controller::Noted& note) { Note(time, note); };
+  surroundings.checks = MakeHostChecks();
   if (engine_ != nullptr) {
     surroundings.make_backend = [this](controller::SteeringNames names) {
       return engine_->MakeBackend(std::move(names));
@@ -376,10 +381,32 @@ NodeCheckSource ControllerDaemon::Parts::MakeCheckSource() {
                               {"hosts", std::move(hosts)},
                               {"while_training", request.while_training}});
   };
-  source.begin = [this](const controller::NodeCheckRequest& request) {
-    loop_->Put(controller::NodeCheckRequested{request});
-  };
+  source.begin = [this](const controller::NodeCheckRequest& request) { return BeginCheck(request); };
   return source;
+}
+
+uint64_t ControllerDaemon::Parts::BeginCheck(controller::NodeCheckRequest request) {
+  request.number = ++num_checks_;
+  loop_->Put(controller::NodeCheckRequested{request});
+  return request.number;
+}
+
+// For steering's thread, which the loop never waits for.
+controller::HostCheckSource ControllerDaemon::Parts::MakeHostChecks() {
+  controller::HostCheckSource checks;
+  checks.begin = [this](HostId host, SimDuration burn_in) -> Result<uint64_t> {
+    controller::NodeCheckRequest request;
+    request.hosts = {host};
+    request.burn_in_length = burn_in;
+    request.who = "steering";
+    const std::string fault = Ask([&](const auto& core) { return core.FindFault(request); });
+    if (!fault.empty()) return Unavailable(fault);
+    return BeginCheck(std::move(request));
+  };
+  checks.find = [this](uint64_t number, HostId host) {
+    return Ask([&](const auto& core) { return controller::FindCheckedHost(core.Checks(), number, host); });
+  };
+  return checks;
 }
 
 void ControllerDaemon::Parts::Note(SimTime time, const controller::Noted& note) {

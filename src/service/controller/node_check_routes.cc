@@ -74,16 +74,14 @@ Json NodeChecksJson(const std::deque<controller::NodeCheckView>& checks, const t
 }
 
 HttpRoute NodeCheckRoute(NodeCheckSource source) {
-  auto num_checks = std::make_shared<std::atomic<uint64_t>>(0);
   return {.path = "/v1/checks",
           .show = source.show,
-          .change = [source, num_checks](const Json& body, const std::string& who) -> Result<Json> {
-            FL_ASSIGN_OR_RETURN(controller::NodeCheckRequest request, ReadNodeCheckRequest(body, who, *source.fabric));
+          .change = [source](const Json& body, const std::string& who) -> Result<Json> {
+            FL_ASSIGN_OR_RETURN(const controller::NodeCheckRequest request,
+                                ReadNodeCheckRequest(body, who, *source.fabric));
             if (const std::string fault = source.find_fault(request); !fault.empty()) return InvalidArgument(fault);
             FL_RETURN_IF_ERROR(source.audit(request));
-            request.number = ++*num_checks;
-            source.begin(request);
-            return Json(codec::ToJson(wire::NodeCheckBegun{.check = request.number}));
+            return Json(codec::ToJson(wire::NodeCheckBegun{.check = source.begin(request)}));
           }};
 }
 

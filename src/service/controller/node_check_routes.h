@@ -31,7 +31,8 @@ struct NodeCheckSource {
   // Why it can't begin now; empty: it can.
   std::function<std::string(const controller::NodeCheckRequest&)> find_fault;
   std::function<Status(const controller::NodeCheckRequest&)> audit;  // before it is begun; an error: nothing is done
-  std::function<void(const controller::NodeCheckRequest&)> begin;
+  // The number of the check that has begun.
+  std::function<uint64_t(const controller::NodeCheckRequest&)> begin;
 };
 HttpRoute NodeCheckRoute(NodeCheckSource source);
 

@@ -34,17 +34,19 @@ Json LineOf(const AuditEntry& entry, const controller::SteeringNames& names) {
 }
 
 // Whoever carries actions out: one that was handed in, the operator's program, or nobody.
-std::unique_ptr<controller::ActionBackend> MakeBackend(const HookWorkersOptions& hook,
+std::unique_ptr<controller::ActionBackend> MakeBackend(const LiveSteeringOptions& options,
                                                        const controller::SteeringNames& names,
                                                        SteeringSurroundings* surroundings) {
   std::unique_ptr<controller::ActionBackend> backend = std::move(surroundings->backend);
   if (backend == nullptr && surroundings->make_backend) backend = surroundings->make_backend(names);
-  if (backend == nullptr && hook.command.empty()) backend = std::make_unique<controller::DryRun>();
+  if (backend == nullptr && options.hook.command.empty()) return std::make_unique<controller::DryRun>();
   if (backend == nullptr) {
     backend = std::make_unique<HookWorkers>(
-        hook, [&names](const SteeringAction& action) { return HookInput(action, names); });
+        options.hook, [&names](const SteeringAction& action) { return HookInput(action, names); });
   }
-  return backend;
+  if (!options.checked_return || !surroundings->checks) return backend;
+  return std::make_unique<controller::CheckedReturn>(*options.checked_return, *surroundings->checks,
+                                                     std::move(backend));
 }
 
 }  // namespace
@@ -70,6 +72,12 @@ Status LiveSteeringOptions::Validate(bool has_scheduler) const {
       !reaches(std::min(attempts.restart_deadline, attempts.test_deadline), hook.long_deadline + hook.grace)) {
     return InvalidArgument("hook: its deadlines must be shorter than those of the attempts that it carries out");
   }
+  if (checked_return) {
+    FL_RETURN_IF_ERROR(checked_return->Validate());
+    if (attempts.test_deadline <= checked_return->LongestTest()) {
+      return InvalidArgument("checked_return: its longest test must be shorter than an attempt at one");
+    }
+  }
   return OkStatus();
 }
 
@@ -81,7 +89,7 @@ LiveSteering::LiveSteering(SimTime now, const LiveSteeringOptions& options, cons
             {.take_outcomes = [this](SimTime at) { return backend_->TakeOutcomes(at); },
              .entry = [this](const AuditEntry& entry) { AddEntry(entry); },
              .job_name = surroundings_.job_name}),
-      backend_(MakeBackend(options.hook, kept_.names(), &surroundings_)),
+      backend_(MakeBackend(options, kept_.names(), &surroundings_)),
       stored_(surroundings_.store),
       lines_(surroundings_.audit, options.num_shown),
       news_(&kept_.names()),

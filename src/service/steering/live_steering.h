@@ -26,6 +26,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -34,6 +35,7 @@
 #include "base/sim_time.h"
 #include "base/status.h"
 #include "controller/action_backend.h"
+#include "controller/checked_return.h"
 #include "controller/kept_steering.h"
 #include "controller/steering_dispatcher.h"
 #include "controller/traffic_controller.h"
@@ -52,6 +54,8 @@ struct LiveSteeringOptions {
   controller::SteeringOptions steering = {};
   // Carries actions out; without a command none are, and mode act is refused.
   HookWorkersOptions hook = {};
+  // Isolated hosts are tested by the controller's checks; empty: by what carries out the other actions.
+  std::optional<controller::CheckedReturnOptions> checked_return = {};
   // Names of hosts that are free whenever no job runs on them.
   std::vector<std::string> spares = {};
   // > 0. A job of before the start that was not seen for that long is gone.
@@ -75,6 +79,8 @@ struct SteeringSurroundings {
   std::function<void(JobId, SimTime)> excuse = {};
   // A line of the audit log. It and `note` are called by Handle(), and by the givers of orders: any thread.
   std::function<Status(const report::Json&)> audit = {};
+  // For LiveSteeringOptions::checked_return, which is without effect where this is missing.
+  std::optional<controller::HostCheckSource> checks = {};
   // For the list of events.
   std::function<void(SimTime, const controller::Noted&)> note = {};
   // Instead of HookWorkers or DryRun, for tests.

@@ -59,6 +59,7 @@ struct World {
   std::vector<Json> audit;
   std::vector<controller::Noted> notes;
   std::vector<std::pair<JobId, SimTime>> excuses;
+  std::vector<HostId> checked;  // by the controller itself; all pass
 
   bool is_store_broken = false;
   bool is_log_broken = false;
@@ -150,6 +151,17 @@ class Process {
       world_->notes.push_back(note);
     };
     surroundings.backend = std::make_unique<WorldBackend>(world_);
+    controller::HostCheckSource& checks = surroundings.checks.emplace();
+    checks.begin = [this](HostId host, SimDuration) -> Result<uint64_t> {
+      world_->checked.push_back(host);
+      return world_->checked.size();
+    };
+    checks.find = [](uint64_t, HostId host) {
+      controller::CheckedHostView view;
+      view.host = host;
+      view.verdict = controller::CheckedHostView::Verdict::kPassed;
+      return std::optional(view);
+    };
     auto steering = LiveSteering::Start(now_, options_, HostNames(), std::move(surroundings));
     ASSERT_TRUE(steering.ok()) << steering.status().message();
     steering_ = std::move(steering).value();
@@ -233,6 +245,23 @@ TEST(LiveSteeringTest, CarriesAFindingOutAndTellsPeople) {
   ASSERT_EQ(world.excuses.size(), 2u);
   EXPECT_EQ(world.excuses[0].second, SimTime::Never());
   EXPECT_LE(world.excuses[1].second, process.now());
+}
+
+TEST(LiveSteeringTest, AHostReturnsOnceTheControllersOwnChecksHavePassed) {
+  World world;
+  LiveSteeringOptions options = Options();
+  options.checked_return.emplace().pause = SimDuration(20'000'000'000);
+  options.steering.attempts.test_deadline = options.checked_return->LongestTest() + SimDuration(1'000'000'000);
+  Process process(&world, options);
+  for (int i = 0; i < 15; ++i) process.Tick();
+  EXPECT_EQ(world.job_hosts, (std::vector<HostId>{HostId(0), HostId(1), HostId(2), kSpare}));
+  EXPECT_EQ(Names(process.steering().ToJson()["isolated"]), std::vector<std::string>{"h3"});
+  EXPECT_EQ(world.checked, std::vector<HostId>{kSick});
+  for (int i = 0; i < 20; ++i) process.Tick();
+  EXPECT_EQ(world.checked, (std::vector<HostId>{kSick, kSick}));
+  EXPECT_TRUE(Names(process.steering().ToJson()["isolated"]).empty());
+  EXPECT_EQ(CountDone(world, controller::TestHost{kSick}), 0U) << "the back end tested it";
+  EXPECT_EQ(CountDone(world, controller::ReturnHost{kSick}), 1U);
 }
 
 // Whatever is the last effect of a process, the next one brings things to the same end, and nothing is done twice.
