@@ -1,17 +1,13 @@
 #include "slurm/elastic_jobs.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <utility>
 
 #include "model/job.h"
 #include "prediction/measured_speed.h"
-#include "scheduling/host_groups.h"
-#include "scheduling/placement_policy.h"
 #include "slurm/elastic_records.h"
 #include "slurm/host_list.h"
 
@@ -38,11 +34,6 @@ constexpr size_t kNumNewMax = 20;
 constexpr uint64_t kManySteps = 1'000'000'000'000'000;
 
 std::string SubjectOf(uint32_t job) { return fmt::format("job {}", job); }
-
-std::vector<NodeShare> Sorted(std::vector<NodeShare> shares) {
-  std::ranges::sort(shares, {}, &NodeShare::node);
-  return shares;
-}
 
 Status Fault(std::string what) { return {StatusCode::kFailedPrecondition, std::move(what)}; }
 
@@ -91,6 +82,7 @@ ElasticJobs::ElasticJobs(const topology::Fabric& fabric, ElasticOptions options,
       options_(std::move(options)),
       store_(*store),
       sources_(std::move(sources)),
+      hosts_(fabric, options_.partitions),
       policy_(scheduling::CreateAllocationPolicy(options_.policy, 1, options_.settings).value()),
       restart_cost_(kRestartCostS) {
   controller::AllocationOptions allocation;
@@ -112,72 +104,12 @@ bool ElasticJobs::IsOurs(const Job& job) const {
   if (!mark.has_value() || !job.is_single || !job.may_requeue || job.state == JobState::kEnded) return false;
   if (refused_.contains(job.id)) return false;
   if (job.state == JobState::kPending && job.is_held && !mark->is_held) return false;  // by its user
-  const auto is_sized = [this](std::string_view partition) {
-    return std::ranges::find(options_.partitions, partition) != options_.partitions.end();
-  };
-  return !job.partition.empty() && std::ranges::all_of(SplitList(job.partition), is_sized);
-}
-
-std::optional<uint32_t> ElasticJobs::FindGpusOfHosts(const ClusterState& state) {
-  hosts_.clear();
-  std::set<uint32_t> numbers;
-  for (const Partition& partition : state.partitions) {
-    if (std::ranges::find(options_.partitions, partition.name) == options_.partitions.end()) continue;
-    for (const std::string& name : partition.hosts) {
-      const HostId host = fabric_.FindHost(name);
-      if (!host.valid()) continue;
-      hosts_.insert(host);
-      numbers.insert(fabric_.num_gpus_of(host));
-    }
-  }
-  const std::string names = fmt::format("{}", fmt::join(options_.partitions, ","));
-  Status status;
-  if (hosts_.empty()) status = Fault(fmt::format("no host of {} is in the fabric: sizes are not chosen", names));
-  if (numbers.size() > 1) {
-    status = Fault(fmt::format("hosts of {} differ in GPUs ({}): sizes are not chosen; name partitions of equal hosts",
-                               names, fmt::join(numbers, ", ")));
-  }
-  sources_.note("elastic jobs", status);
-  return status.ok() && *numbers.begin() > 0 ? std::optional(*numbers.begin()) : std::nullopt;
-}
-
-void ElasticJobs::LookAtHosts(const ClusterState& state) {
-  std::set<std::string> taken;  // by others
-  for (const Reservation& reservation : state.reservations) {
-    // Of one that is to begin later, Slurm knows which jobs end before.
-    if (reservation.is_active) taken.insert(reservation.hosts.begin(), reservation.hosts.end());
-  }
-  for (const Job& job : state.jobs) {
-    if (!entries_.contains(job.id)) taken.insert(job.hosts.begin(), job.hosts.end());
-  }
-  std::map<HostId, controller::HostState> states;
-  for (const Node& node : state.nodes) {
-    const HostId host = fabric_.FindHost(node.name);
-    if (!host.valid() || !hosts_.contains(host) || !node.is_up) continue;
-    const bool has_room = !node.is_drained && !taken.contains(node.name);
-    states[host] = has_room ? controller::HostState::kUp : controller::HostState::kDraining;
-  }
-  open_hosts_.clear();
-  for (size_t h = 0; h < fabric_.num_hosts(); ++h) {
-    const auto found = states.find(HostId(h));
-    const auto now = found == states.end() ? controller::HostState::kDown : found->second;
-    if (now == controller::HostState::kUp) open_hosts_.insert(HostId(h));
-    allocator_->Adopt(controller::HostStateChanged{HostId(h), now});
-  }
-}
-
-std::optional<std::vector<NodeShare>> ElasticJobs::SharesOf(const std::vector<std::string>& hosts) const {
-  std::vector<NodeShare> shares;
-  for (const std::string& name : hosts) {
-    const HostId host = fabric_.FindHost(name);
-    if (!host.valid() || !hosts_.contains(host)) return std::nullopt;
-    shares.push_back({host, *gpus_of_hosts_, 0});
-  }
-  return Sorted(std::move(shares));
+  const std::vector<std::string_view> partitions = SplitList(job.partition);
+  return !partitions.empty() && hosts_.AreAllNamed({partitions.begin(), partitions.end()});
 }
 
 void ElasticJobs::Look(const ClusterState& state, const std::set<uint32_t>& busy, SimTime now) {
-  gpus_of_hosts_ = FindGpusOfHosts(state);
+  sources_.note("elastic jobs", hosts_.LookAtPartitions(state));
   std::set<uint32_t> present;
   const size_t num_before = entries_.size();
   for (const Job& job : state.jobs) {
@@ -198,7 +130,8 @@ void ElasticJobs::Look(const ClusterState& state, const std::set<uint32_t>& busy
     entry = is_present ? std::next(entry) : entries_.erase(entry);
   }
   Forget(state);
-  LookAtHosts(state);
+  const auto is_elastic = [this](uint32_t job) { return entries_.contains(job); };
+  for (const controller::HostStateChanged& change : hosts_.LookAtHosts(state, is_elastic)) allocator_->Adopt(change);
   for (const auto& [job, entry] : entries_) LookAtSteps(entry.get(), now);
   if (now - saved_at_ >= SimDuration::FromSeconds(Seconds(kSavePeriodS))) Save(now);
 }
@@ -232,7 +165,7 @@ void ElasticJobs::LookAtJob(const Job& job, SimTime now) {
   entry.mark = mark;
   if (job.state == JobState::kCompleting) return;
   std::optional<std::vector<NodeShare>> nodes = std::vector<NodeShare>();
-  if (job.has_hosts()) nodes = SharesOf(job.hosts);
+  if (job.has_hosts()) nodes = hosts_.SharesOf(job.hosts);
   if (!nodes.has_value()) {
     Refuse(job.id, Fault("has hosts that are not in the fabric: its size stays"), now);
     return;
@@ -262,20 +195,20 @@ Status ElasticJobs::Enter(const Job& job, const ElasticMark& mark, SimTime now) 
   model::Job model;
   model.id = entry->id;
   model.name = IdentityOf(job).name;
-  model.gpus_per_host = *gpus_of_hosts_;
-  model.num_gpus = mark.nodes_min * *gpus_of_hosts_;
+  model.gpus_per_host = hosts_.gpus_of_each();
+  model.num_gpus = mark.nodes_min * hosts_.gpus_of_each();
   model.arrival = entry->first_seen;
   model.num_iterations = entry->wish.steps.value_or(kManySteps);
   // Known as soon as its speed is.
   model.elasticity.predictable_after = entry->wish.steps.has_value() ? std::optional(1e-15) : std::nullopt;
   model.elasticity.restart_cost =
       SimDuration::FromSeconds(Seconds(entry->restart_cost_s.value_or(restart_cost_.value())));
-  if (mark.nodes_min > hosts_.size()) {
+  if (mark.nodes_min > hosts_.num_hosts()) {
     return Fault(fmt::format("asks for {} nodes at least, and its partition has {} in the fabric: its size stays",
-                             mark.nodes_min, hosts_.size()));
+                             mark.nodes_min, hosts_.num_hosts()));
   }
-  for (size_t k = mark.nodes_min; k <= std::min<size_t>(mark.nodes_max, hosts_.size()); ++k) {
-    model.elasticity.sizes.push_back(static_cast<uint32_t>(k) * *gpus_of_hosts_);
+  for (size_t k = mark.nodes_min; k <= std::min<size_t>(mark.nodes_max, hosts_.num_hosts()); ++k) {
+    model.elasticity.sizes.push_back(static_cast<uint32_t>(k) * hosts_.gpus_of_each());
   }
   controller::JobHistory history;
   history.attained_service = record.attained_service;
@@ -284,7 +217,7 @@ Status ElasticJobs::Enter(const Job& job, const ElasticMark& mark, SimTime now) 
   history.iterations_done = record.steps_done;
   FL_RETURN_IF_ERROR(allocator_->Submit(model, now, history));
   for (const ElasticRecord::Size& size : record.speeds) {
-    allocator_->Adopt(controller::SpeedMeasured{entry->id, size.num_gpus, size.num_gpus / *gpus_of_hosts_,
+    allocator_->Adopt(controller::SpeedMeasured{entry->id, size.num_gpus, size.num_gpus / hosts_.gpus_of_each(),
                                                 Seconds(size.iteration_s), Seconds(size.measured_s)});
   }
   entries_[job.id] = std::move(entry);
@@ -415,11 +348,19 @@ std::vector<Operation> ElasticJobs::Decide(SimTime now) {
   };
   std::set<uint32_t> changed;
   std::vector<controller::AllocationChange> changes = allocator_->Decide(now);
-  PlaceNear(&changes);
+  std::set<HostId> kept;  // by jobs that stay where they are
+  for (const auto& [job, entry] : entries_) {
+    if (std::ranges::find(changes, entry->id, &controller::AllocationChange::job) != changes.end()) continue;
+    for (const NodeShare& share : allocator_->nodes(entry->id)) kept.insert(share.node);
+  }
+  const std::vector<JobId> placed = hosts_.PlaceNear(kept, &changes);
+  for (const controller::AllocationChange& change : changes) {
+    if (std::ranges::find(placed, change.job) != placed.end()) allocator_->Relocate(change.job, change.nodes);
+  }
   for (const controller::AllocationChange& change : changes) {
     Entry& entry = *entries_.at(change.job.value());
     entry.reason = change.reason;
-    const auto there = entry.seen.has_hosts() ? SharesOf(entry.seen.hosts) : std::vector<NodeShare>();
+    const auto there = entry.seen.has_hosts() ? hosts_.SharesOf(entry.seen.hosts) : std::vector<NodeShare>();
     if (entry.seen.has_hosts() && there == Sorted(change.nodes)) continue;
     changed.insert(entry.seen.id);
     if (!change.nodes.empty()) entry.decided_at = now;
@@ -438,51 +379,12 @@ std::vector<Operation> ElasticJobs::Decide(SimTime now) {
   return sorted;
 }
 
-void ElasticJobs::PlaceNear(std::vector<controller::AllocationChange>* changes) {
-  std::set<HostId> free = open_hosts_;
-  for (const auto& [job, entry] : entries_) {
-    const bool changes_anyway =
-        std::ranges::find(*changes, entry->id, &controller::AllocationChange::job) != changes->end();
-    if (changes_anyway) continue;
-    for (const NodeShare& share : allocator_->nodes(entry->id)) free.erase(share.node);
-  }
-  scheduling::GpuPool pool(fabric_);
-  for (size_t h = 0; h < fabric_.num_hosts(); ++h) {
-    if (free.contains(HostId(h))) continue;
-    model::Placement taken;
-    scheduling::AppendFreeGpus(pool, HostId(h), fabric_.num_gpus_of(HostId(h)), &taken);
-    pool.Take(taken);
-  }
-  std::vector<controller::AllocationChange*> by_size;
-  for (controller::AllocationChange& change : *changes) {
-    if (!change.nodes.empty()) by_size.push_back(&change);
-  }
-  std::ranges::stable_sort(by_size, std::greater(), [](const auto* change) { return change->nodes.size(); });
-  for (controller::AllocationChange* change : by_size) {
-    const auto num_hosts = static_cast<uint32_t>(change->nodes.size());
-    const auto hosts = scheduling::TakeNearHosts(pool, scheduling::FindUsableGroups(pool, *gpus_of_hosts_), num_hosts);
-    if (!hosts.has_value()) return;  // of a policy that gives parts of hosts
-    model::Placement taken;
-    change->nodes.clear();
-    for (const HostId host : *hosts) {
-      change->nodes.push_back({host, *gpus_of_hosts_, 0});
-      scheduling::AppendFreeGpus(pool, host, *gpus_of_hosts_, &taken);
-    }
-    pool.Take(taken);
-    allocator_->Relocate(change->job, change->nodes);
-  }
-}
-
 Result<Operation> ElasticJobs::MakeOperation(const Entry& entry, const std::vector<NodeShare>& nodes) const {
   if (nodes.empty()) {
     FL_ASSIGN_OR_RETURN(const HoldJob hold, MakeHoldJob(entry.seen));
     return Operation(hold);
   }
-  std::vector<std::string> hosts;
-  for (const NodeShare& share : nodes) {
-    if (share.num_gpus != *gpus_of_hosts_) return Fault("is to get a part of a host: its size stays");
-    hosts.push_back(fabric_.HostName(share.node));
-  }
+  FL_ASSIGN_OR_RETURN(std::vector<std::string> hosts, hosts_.NamesOf(nodes));
   const auto num_nodes = static_cast<uint32_t>(hosts.size());
   FL_ASSIGN_OR_RETURN(PlaceJob place, MakePlaceJob(entry.seen, num_nodes, std::move(hosts), {}));
   return Operation(std::move(place));
@@ -521,7 +423,7 @@ void ElasticJobs::Save(SimTime now) {
 
 std::vector<ElasticView> ElasticJobs::Views() const {
   std::vector<ElasticView> views;
-  if (!gpus_of_hosts_.has_value()) return views;  // those that steering is at may be left, and are not sized now
+  if (!hosts_.CanSize()) return views;  // those that steering is at may be left, and are not sized now
   for (const auto& [job, entry] : entries_) {
     const controller::JobHistory history = allocator_->HistoryOf(entry->id);
     views.push_back({.job = job,
@@ -530,7 +432,7 @@ std::vector<ElasticView> ElasticJobs::Views() const {
                      .num_nodes = static_cast<uint32_t>(allocator_->nodes(entry->id).size()),
                      .steps = entry->wish.steps,
                      .steps_done = entry->steps_done,
-                     .node_seconds = history.attained_service / *gpus_of_hosts_,
+                     .node_seconds = history.attained_service / hosts_.gpus_of_each(),
                      .num_restarts = entry->seen.num_restarts,
                      .restart_cost = Seconds(entry->restart_cost_s.value_or(restart_cost_.value())),
                      .reason = entry->reason});

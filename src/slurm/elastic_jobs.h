@@ -12,11 +12,9 @@
 //             A job is predictable if its comment declares its steps and some were seen; its speed is what was measured
 //             (prediction/measured_speed.h), from its progress file, or from its communication. What a restart costs is
 //             measured, too: from the decision to the first steps after it.
-//             A host is a job's own or has room if it is up, in the partitions, in no reservation and has no job of
-//             others; drained ones keep the jobs that they have. After each reading the allocator is told where its
-//             jobs are in truth. While an operation on an elastic job is under way, nothing new is decided.
-//             Of hosts that are free, and those of jobs that change anyway, each such job gets ones near each other
-//             (scheduling/host_groups.h), the largest first.
+//             Which hosts have room, and which of them are near each other, is elastic_hosts.h. After each reading the
+//             allocator is told where its jobs are in truth. While an operation on an elastic job is under way, nothing
+//             new is decided.
 // Guarantees  a job that nobody has opted in, one that its user holds, an array, or one whose size can't be chosen is
 //             in no operation. Waiting elastic jobs are held, so that Slurm does not start them at a size of its own.
 // Limits      after a start of the controller policies have forgotten what they remember of waiting jobs
@@ -41,6 +39,7 @@
 #include "controller/job_allocator.h"
 #include "scheduling/allocation_registry.h"
 #include "slurm/cluster_state.h"
+#include "slurm/elastic_hosts.h"
 #include "slurm/job_wish.h"
 #include "slurm/operations.h"
 #include "store/store.h"
@@ -96,7 +95,7 @@ class ElasticJobs {
 
   // Whether it is sized by us, as of the last Look(); and whether it is, or will be with the next one.
   bool Has(uint32_t job) const { return entries_.contains(job); }
-  bool Takes(const Job& job) const { return gpus_of_hosts_.has_value() && IsOurs(job); }
+  bool Takes(const Job& job) const { return hosts_.CanSize() && IsOurs(job); }
 
   // What Slurm shows now. Args: busy: jobs that somebody is at (an operation of ours, or steering): where they are is no
   // news yet. Cost: one read_job for each new job, of which it takes 20 at most, one read_steps for each
@@ -127,9 +126,6 @@ class ElasticJobs {
   ElasticJobs(const topology::Fabric& fabric, ElasticOptions options, store::Store* store, ElasticSources sources);
 
   bool IsOurs(const Job& job) const;
-  void LookAtHosts(const ClusterState& state);
-  // GPUs of each host of the partitions; nothing: they differ, or there are none.
-  std::optional<uint32_t> FindGpusOfHosts(const ClusterState& state);
   void Forget(const ClusterState& state);
   void LookAtJob(const Job& job, SimTime now);
   Status Enter(const Job& job, const ElasticMark& mark, SimTime now);
@@ -138,8 +134,6 @@ class ElasticJobs {
   void Count(Entry* entry, Seconds iteration, SimTime now);
   void TellSteps(const Entry& entry, Seconds iteration, Seconds measured_for);
   void EndRestart(Entry* entry, SimTime now);
-  std::optional<std::vector<scheduling::NodeShare>> SharesOf(const std::vector<std::string>& hosts) const;
-  void PlaceNear(std::vector<controller::AllocationChange>* changes);
   Result<Operation> MakeOperation(const Entry& entry, const std::vector<scheduling::NodeShare>& nodes) const;
   void Refuse(uint32_t job, const Status& why, SimTime now);
   void Save(SimTime now);
@@ -148,16 +142,14 @@ class ElasticJobs {
   const ElasticOptions options_;
   store::Store& store_;
   const ElasticSources sources_;
+  ElasticHosts hosts_;
   std::unique_ptr<scheduling::AllocationPolicy> policy_;
   std::optional<controller::JobAllocator> allocator_;
   std::map<uint32_t, std::unique_ptr<Entry>> entries_;  // [job]
   std::map<uint32_t, std::string> saved_;               // [job] record as it is in the store
   SimTime saved_at_;
-  std::set<uint32_t> refused_;   // jobs whose size can't be chosen
-  std::set<HostId> hosts_;       // of the partitions, as of the last Look()
-  std::set<HostId> open_hosts_;  // of these: where jobs may start
-  std::optional<uint32_t> gpus_of_hosts_;
-  Seconds restart_cost_;  // of jobs that have not been restarted
+  std::set<uint32_t> refused_;  // jobs whose size can't be chosen
+  Seconds restart_cost_;        // of jobs that have not been restarted
 };
 
 }  // namespace fairlead::slurm
