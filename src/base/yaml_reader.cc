@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <set>
 
@@ -21,6 +22,9 @@ struct YamlDocumentState {
   std::string name;
   YAML::Node root;
   Status error;
+  // Values that were set have marks on lines behind those of the file, one line for each.
+  size_t num_lines = 0;
+  std::vector<std::string> sources;
 };
 
 struct YamlNodeHandle {
@@ -58,10 +62,16 @@ std::string Describe(const YAML::Node& node) {
 
 int LineOf(const YAML::Node& node) { return node.Mark().is_null() ? 0 : node.Mark().line + 1; }
 
+// "fabric.yaml:12", or what set the value.
+std::string PlaceOf(const YamlDocumentState& document, const YAML::Node& node) {
+  const auto line = static_cast<size_t>(LineOf(node));
+  if (line > document.num_lines) return document.sources.at(line - document.num_lines - 1);
+  return line > 0 ? fmt::format("{}:{}", document.name, line) : document.name;
+}
+
 void KeepError(YamlDocumentState& document, const YAML::Node& at, const std::string& path, std::string_view message) {
   if (!document.error.ok()) return;
-  const int line = LineOf(at);
-  const std::string where = line > 0 ? fmt::format("{}:{}", document.name, line) : document.name;
+  const std::string where = PlaceOf(document, at);
   document.error = InvalidArgument(path.empty() ? fmt::format("{}: {}", where, message)
                                                 : fmt::format("{}: {}: {}", where, path, message));
 }
@@ -179,6 +189,7 @@ Result<YamlDocument> YamlDocument::LoadFile(const std::string& path) {
 Result<YamlDocument> YamlDocument::Parse(std::string_view text, const std::string& name) {
   auto state = std::make_shared<YamlDocumentState>();
   state->name = name;
+  state->num_lines = static_cast<size_t>(std::ranges::count(text, '\n')) + 1;
   if (text.find('\0') != std::string_view::npos) return InvalidArgument(name + ": contains a NUL byte; expected text");
   if (NestsTooDeep(text)) {
     return InvalidArgument(fmt::format("{}: nested deeper than {} levels", name, kMaxDepth));
@@ -201,6 +212,102 @@ Result<YamlDocument> YamlDocument::Parse(std::string_view text, const std::strin
     return InvalidArgument(fmt::format("{}:{}: not valid YAML: {}", name, e.mark.line + 1, e.msg));
   }
   return YamlDocument(std::move(state));
+}
+
+namespace {
+
+std::vector<std::string> SplitAtDots(std::string_view path) {
+  std::vector<std::string> parts(1);
+  for (const char c : path) {
+    if (c == '.') {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+bool HasKey(const YAML::Node& map, const std::string& key) {
+  return std::any_of(map.begin(), map.end(),
+                     [&](const auto& entry) { return entry.first.IsScalar() && entry.first.Scalar() == key; });
+}
+
+// Of an element that is called so: by its number, or by its key `name`.
+std::optional<size_t> FindElement(const YAML::Node& list, const std::string& called) {
+  const std::optional<int64_t> number = ParseInt(called);
+  if (number.has_value() && *number >= 0 && static_cast<size_t>(*number) < list.size()) return *number;
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (!list[i].IsMap() || !HasKey(list[i], "name")) continue;
+    const YAML::Node name = list[i]["name"];
+    if (name.IsScalar() && name.Scalar() == called) return i;
+  }
+  return std::nullopt;
+}
+
+// Sets `value` at `parts` below `node`; null: takes it away. `make`: a node of this text that has the value's mark.
+// Returns what is wrong; empty: nothing.
+std::string SetBelow(YAML::Node node, std::span<const std::string> parts, const std::string& path,
+                     const YAML::Node& value, const std::function<YAML::Node(const std::string&)>& make) {
+  const std::string& part = parts.front();
+  const bool is_last = parts.size() == 1;
+  const std::string shown = path.empty() ? part : path + "." + part;
+  if (part.empty()) return "expected keys with a dot between them";
+  if (node.IsSequence()) {
+    const auto element = FindElement(node, part);
+    if (!element.has_value()) {
+      return fmt::format("{}: has no element '{}'; expected its number, 0 to {}, or its name", path, part,
+                         static_cast<int64_t>(node.size()) - 1);
+    }
+    if (!is_last) return SetBelow(node[*element], parts.subspan(1), shown, value, make);
+    if (value.IsNull()) {
+      node.remove(*element);
+    } else {
+      node[*element] = value;
+    }
+    return "";
+  }
+  if (!node.IsMap()) return fmt::format("{}: has no keys, it is {}", path, Describe(node));
+  if (HasKey(node, part)) {
+    if (!is_last) return SetBelow(node[part], parts.subspan(1), shown, value, make);
+    node.remove(part);
+    if (!value.IsNull()) node[make(part)] = value;
+    return "";
+  }
+  if (value.IsNull()) return fmt::format("{}: there is nothing to take away", shown);
+  YAML::Node inner = value;
+  for (size_t i = parts.size() - 1; i > 0; --i) {
+    YAML::Node map = make("{}");
+    map[make(parts[i])] = inner;
+    inner.reset(map);
+  }
+  node[make(part)] = inner;
+  return "";
+}
+
+}  // namespace
+
+Status YamlDocument::Set(std::string_view path, std::string_view value, const std::string& source) {
+  const std::string above(state_->num_lines + state_->sources.size(), '\n');
+  const auto make = [&above](const std::string& text) { return YAML::Load(above + text); };
+  if (value.find('\0') != std::string_view::npos || NestsTooDeep(value)) {
+    return InvalidArgument(source + ": expected a value in YAML");
+  }
+  try {
+    const YAML::Node parsed = make(std::string(value));
+    YAML::Node duplicate;
+    if (FindDuplicateKey(parsed, &duplicate)) {
+      return InvalidArgument(fmt::format("{}: the key '{}' appears twice in one map", source, duplicate.Scalar()));
+    }
+    const std::vector<std::string> parts = SplitAtDots(path);
+    if (parts.size() > kMaxDepth) return InvalidArgument(source + ": expected fewer keys");
+    const std::string fault = SetBelow(state_->root, parts, "", parsed, make);
+    if (!fault.empty()) return InvalidArgument(fmt::format("{}: {}", source, fault));
+  } catch (const YAML::Exception& e) {
+    return InvalidArgument(fmt::format("{}: not valid YAML: {}", source, e.msg));
+  }
+  state_->sources.push_back(source);
+  return OkStatus();
 }
 
 YamlMap YamlDocument::Root() const {
@@ -538,7 +645,7 @@ void YamlMap::Fail(std::string_view key, std::string_view message) {
 
 std::string YamlMap::Where(std::string_view key) const {
   const auto found = key.empty() ? nullptr : Find(key);
-  return fmt::format("{}:{}", document_->name, LineOf(found ? found->node : node_->node));
+  return PlaceOf(*document_, found ? found->node : node_->node);
 }
 
 bool YamlMap::ok() const { return document_->error.ok(); }

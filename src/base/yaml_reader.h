@@ -18,6 +18,8 @@
 //     options.hosts = root.Int("hosts");
 //     options.speed = GigabitsPerSecond(root.Double("speed_gbps"));      // "400", "400Gb/s", "0.4 Tb/s"
 //
+// Values can be set from elsewhere before they are read, as by a command line (YamlDocument::Set).
+//
 // Messages: "fabric.yaml:12: hosts: expected an integer in [1, 1000000], found '-3'".
 // The parser's exceptions end in yaml_reader.cc.
 #pragma once
@@ -53,6 +55,12 @@ class YamlDocument {
   static Result<YamlDocument> LoadFile(const std::string& path);
   // `name` replaces the file name in messages.
   static Result<YamlDocument> Parse(std::string_view text, const std::string& name);
+
+  // A value in place of the file's, or beside what it has: `path` names it by keys, and elements of lists by their number
+  // or by their `name`, as in "fabric.leaves", "jobs.0.gpus", "jobs.bert.gpus"; maps that are missing are made. `value`
+  // is YAML; an empty one takes the key away. Messages about it name `source` instead of file and line.
+  // Before the first Root(). Errors: kInvalidArgument: there is no such place, or the value is no YAML.
+  Status Set(std::string_view path, std::string_view value, const std::string& source);
 
   YamlMap Root() const;
   const std::string& name() const;

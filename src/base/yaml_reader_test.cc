@@ -1,5 +1,6 @@
 #include "base/yaml_reader.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -197,6 +198,93 @@ TEST(YamlKeysTest, KeysOfAnotherKindAreNamedWithTheirKinds) {
   YamlMap root = document.Root();
   root.Declare(kKeys);
   EXPECT_EQ(document.status().message(), "test.yaml:2: the key 'leaves' is not for kind 'red', only for green");
+}
+
+// ---- Values that are set ----
+
+constexpr std::string_view kScenario =
+    "seed: 1\nfabric: {leaves: 2, spines: 2}\njobs:\n  - {name: bert, gpus: 8}\n  - {name: gpt, gpus: 16}\n";
+
+YamlDocument LoadWith(const std::vector<std::pair<std::string, std::string>>& values) {
+  YamlDocument document = Load(kScenario);
+  for (const auto& [path, value] : values) {
+    const Status status = document.Set(path, value, fmt::format("--set {}={}", path, value));
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  return document;
+}
+
+std::string FaultOf(const std::string& path, const std::string& value) {
+  YamlDocument document = Load(kScenario);
+  const Status status = document.Set(path, value, fmt::format("--set {}={}", path, value));
+  EXPECT_EQ(document.Root().RequiredInt("seed", 0, 10), 1) << "changed by what was refused";
+  return status.message();
+}
+
+TEST(YamlReaderSetTest, ValuesOfMapsAndLists) {
+  YamlDocument document = LoadWith({{"seed", "7"},
+                                    {"fabric.spines", "4"},
+                                    {"jobs.1.gpus", "32"},
+                                    {"jobs.bert.gpus", "64"},
+                                    {"crux.paths.unit", "job"},
+                                    {"policies", "[ecmp, crux]"}});
+  YamlMap root = document.Root();
+  EXPECT_EQ(root.RequiredInt("seed", 0, 10), 7);
+  YamlMap fabric = root.RequiredMap("fabric");
+  EXPECT_EQ(fabric.RequiredInt("leaves", 0, 10), 2);
+  EXPECT_EQ(fabric.RequiredInt("spines", 0, 10), 4);
+  std::vector<YamlMap> jobs = root.Maps("jobs");
+  ASSERT_EQ(jobs.size(), 2U);
+  EXPECT_EQ(jobs[0].RequiredString("name"), "bert");
+  EXPECT_EQ(jobs[0].RequiredInt("gpus", 0, 100), 64);
+  EXPECT_EQ(jobs[1].RequiredInt("gpus", 0, 100), 32);
+  EXPECT_EQ(root.RequiredMap("crux").RequiredMap("paths").RequiredString("unit"), "job");
+  EXPECT_EQ(root.Strings("policies"), (std::vector<std::string>{"ecmp", "crux"}));
+}
+
+TEST(YamlReaderSetTest, TheLastOneCounts) {
+  YamlMap root = LoadWith({{"seed", "7"}, {"seed", "8"}, {"crux", "{unit: flow}"}, {"crux.unit", "job"}}).Root();
+  EXPECT_EQ(root.RequiredInt("seed", 0, 10), 8);
+  EXPECT_EQ(root.RequiredMap("crux").RequiredString("unit"), "job");
+}
+
+TEST(YamlReaderSetTest, AnEmptyValueTakesAway) {
+  YamlMap root = LoadWith({{"fabric.leaves", ""}, {"jobs.bert", ""}, {"seed", ""}}).Root();
+  EXPECT_FALSE(root.Has("seed"));
+  EXPECT_FALSE(root.RequiredMap("fabric").Has("leaves"));
+  std::vector<YamlMap> jobs = root.Maps("jobs");
+  ASSERT_EQ(jobs.size(), 1U);
+  EXPECT_EQ(jobs[0].RequiredString("name"), "gpt");
+}
+
+// What is wrong with a value that was set is said of it, of others with the lines of the file.
+TEST(YamlReaderSetTest, MessagesNameWhatSetAValue) {
+  YamlDocument document = LoadWith({{"fabric.spines", "many"}, {"jobs.gpt.gpuz", "3"}});
+  YamlMap root = document.Root();
+  root.RequiredMap("fabric").RequiredInt("spines", 0, 10);
+  EXPECT_EQ(document.status().message(),
+            "--set fabric.spines=many: fabric.spines: expected an integer in [0, 10], found 'many'");
+  document = LoadWith({{"fabric.spines", "many"}, {"jobs.gpt.gpuz", "3"}});
+  YamlMap job = document.Root().Maps("jobs")[1];
+  job.RequiredInt("gpus", 0, 100);
+  job.RequiredString("name");
+  EXPECT_THAT(job.Finish().message(), HasSubstr("--set jobs.gpt.gpuz=3: jobs[1]: unknown key 'gpuz'"));
+  document = LoadWith({{"fabric.spines", "4"}});
+  document.Root().RequiredInt("seed", 5, 10);
+  EXPECT_THAT(document.status().message(), HasSubstr("test.yaml:1: seed: expected an integer in [5, 10], found '1'"));
+}
+
+TEST(YamlReaderSetTest, WhatHasNoPlaceIsRefused) {
+  EXPECT_EQ(FaultOf("jobs.t5.gpus", "8"),
+            "--set jobs.t5.gpus=8: jobs: has no element 't5'; expected its number, 0 to 1, or its name");
+  EXPECT_EQ(FaultOf("jobs.2.gpus", "8"),
+            "--set jobs.2.gpus=8: jobs: has no element '2'; expected its number, 0 to 1, or its name");
+  EXPECT_EQ(FaultOf("seed.more", "8"), "--set seed.more=8: seed: has no keys, it is '1'");
+  EXPECT_EQ(FaultOf("fabric..leaves", "8"), "--set fabric..leaves=8: expected keys with a dot between them");
+  EXPECT_EQ(FaultOf("sed", ""), "--set sed=: sed: there is nothing to take away");
+  EXPECT_THAT(FaultOf("fabric", "{a: 1, a: 2}"), HasSubstr("the key 'a' appears twice in one map"));
+  EXPECT_THAT(FaultOf("fabric", "[1"), HasSubstr("not valid YAML"));
+  EXPECT_THAT(FaultOf("fabric", std::string(100, '[')), HasSubstr("expected a value in YAML"));
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ struct ExplainOptions {
   std::string scenario;
   std::string policy;
   std::optional<uint64_t> seed;
-  std::string topology;
+  ScenarioOptions changes;
   OutputOptions output;
   ElasticExplainOptions elastic;
   std::string allocation;  // empty: the scenario's, or the default
@@ -207,7 +207,7 @@ int Explain(const ExplainOptions& options) {
   auto files = OutputFiles::Prepare(options.output);
   if (!files.ok()) return ReportError(files.status());
   if (!options.elastic.workload.empty()) return ExplainElastic(options, *std::move(files));
-  auto scenario = FindScenario(options.scenario, options.topology);
+  auto scenario = FindScenario(options.scenario, options.changes);
   if (!scenario.ok()) return ReportError(scenario.status());
   const auto job = FindJob(*scenario, options.job);
   if (!job.ok()) return ReportError(job.status());
@@ -279,8 +279,7 @@ void AddExplainCommand(CLI::App& app, Invocation* invocation) {
       ->type_name("K")
       ->allow_extra_args(false);
   job->add_option("--seed", options->seed, "Hash seed; default: the scenario's first");
-  job->add_option("--topology", options->topology,
-                  "Fabric (YAML) or Lingjun topo.csv instead of the scenario's fabric");
+  AddScenarioOptions(job, &options->changes);
   AddOutputOptions(job, &options->output, "Write the explanation as JSON to FILE; - prints only JSON");
   job->footer(
       "Example: fairlead explain job gpt-30b-14517 --scenario scenarios/lingjun-snapshot.yaml --policy ecmp\n"

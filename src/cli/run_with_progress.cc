@@ -1,14 +1,29 @@
 #include "cli/run_with_progress.h"
 
+#include <CLI/CLI.hpp>
+
 #include "cli/command.h"
 #include "cli/simulated_agents.h"
 #include "cli/terminal_progress.h"
 
 namespace fairlead::cli {
 
-Result<sim::Scenario> FindScenario(const std::string& path, const std::string& topology) {
+void AddScenarioOptions(CLI::App* command, ScenarioOptions* options) {
+  command->add_option("--topology", options->topology,
+                      "Fabric (YAML) or Lingjun topo.csv instead of the scenario's fabric");
+  command
+      ->add_option("--set", options->values,
+                   "A value in place of the scenario's, such as fabric.oversubscription=4:1, jobs.bert.gpus=32 or "
+                   "crux.path_unit=job; an empty VALUE takes the key away. May be given several times")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->take_all();
+}
+
+Result<sim::Scenario> FindScenario(const std::string& path, const ScenarioOptions& options) {
   sim::ScenarioOverrides overrides;
-  if (!topology.empty()) overrides.topology_file = FindInputFile(topology);
+  if (!options.topology.empty()) overrides.topology_file = FindInputFile(options.topology);
+  overrides.values = options.values;
   return sim::LoadScenario(FindInputFile(path), overrides);
 }
 

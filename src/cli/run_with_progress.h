@@ -2,17 +2,30 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "sim/run_result.h"
 #include "sim/scenario.h"
 #include "sim/scenario_runner.h"
 
+// NOLINTNEXTLINE(readability-identifier-naming): the library's name
+namespace CLI {
+class App;
+}
+
 namespace fairlead::cli {
 
-// The scenario at `path`, on the fabric of the file `topology` unless that is empty; both are looked for as
-// FindInputFile does.
-Result<sim::Scenario> FindScenario(const std::string& path, const std::string& topology);
+// What the options of a command change of the scenario that it names.
+struct ScenarioOptions {
+  std::string topology;
+  std::vector<std::string> values;  // sim::ScenarioOverrides::values
+};
+// --topology and --set. The options must outlive the command.
+void AddScenarioOptions(CLI::App* command, ScenarioOptions* options);
+
+// The scenario at `path`; it and the topology are looked for as FindInputFile does.
+Result<sim::Scenario> FindScenario(const std::string& path, const ScenarioOptions& options);
 
 // The bar is shown when stderr is a terminal. A scenario in which agents are simulated makes this process another
 // program where this one can't (simulated_agents.h), so call it before there is any output.

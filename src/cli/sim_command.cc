@@ -40,7 +40,7 @@ struct SimRunOptions {
   std::optional<uint32_t> draw;
   std::vector<std::string> varied;
   std::optional<double> simulate_s;
-  std::string topology;
+  ScenarioOptions changes;
   std::string detail;
   bool exact = false;
   uint32_t num_threads = 0;
@@ -119,7 +119,8 @@ std::string CommandOfRun(const SimRunOptions& options, const std::string& policy
   add("--draw", std::to_string(draw));
   if (options.seed) add("--seed", std::to_string(*options.seed));
   add("--vary", fmt::format("{}", fmt::join(options.varied, ",")));
-  add("--topology", options.topology);
+  add("--topology", options.changes.topology);
+  for (const std::string& value : options.changes.values) add("--set", value);
   if (options.simulate_s) add("--simulate-s", fmt::format("{}", *options.simulate_s));
   add("--detail", options.detail);
   if (options.exact) args.emplace_back("--exact");
@@ -132,7 +133,7 @@ int SimRun(const SimRunOptions& options, const std::string& command_line) {
   if (!files.ok()) return ReportError(files.status());
   const auto recorded = FindRecordingWindow(options);
   if (!recorded.ok()) return ReportError(recorded.status());
-  auto scenario = FindScenario(options.scenario, options.topology);
+  auto scenario = FindScenario(options.scenario, options.changes);
   if (!scenario.ok()) return ReportError(scenario.status());
   if (const Status status = ApplyOptions(options, &*scenario); !status.ok()) return ReportError(status);
   const auto reproduce = [&](const std::string& policy, const std::string& allocation, uint32_t draw) {
@@ -189,8 +190,7 @@ void AddSimRun(CLI::App& sim, Invocation* invocation) {
       ->delimiter(',')
       ->check(OneOf({"hash", "phase", "placement"}));
   run->add_option("--simulate-s", options->simulate_s, "Seconds to simulate")->check(CLI::Range(1e-3, 1e9));
-  run->add_option("--topology", options->topology,
-                  "Fabric (YAML) or Lingjun topo.csv instead of the scenario's fabric");
+  AddScenarioOptions(run, &options->changes);
   run->add_option("--detail", options->detail,
                   "coupled: flows of a ring move together; edge: each flow on its own; agents: the live controller and "
                   "its agents decide, message by message")
@@ -212,7 +212,9 @@ void AddSimRun(CLI::App& sim, Invocation* invocation) {
       ->expected(2)
       ->default_str("0,60")
       ->needs(trace);
-  run->footer("Example: fairlead sim run scenarios/lingjun-snapshot.yaml --policy ecmp,crux --seeds 5 --html out.html");
+  run->footer(
+      "Example: fairlead sim run scenarios/lingjun-snapshot.yaml --policy ecmp,crux --seeds 5 --html out.html\n"
+      "         fairlead sim run scenarios/two-jobs.yaml --set fabric.oversubscription=4:1 --set crux.path_unit=job");
   run->callback([options, invocation] { invocation->exit_code = SimRun(*options, invocation->command_line); });
 }
 

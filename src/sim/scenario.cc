@@ -571,15 +571,29 @@ Result<Scenario> ReadScenario(const YamlDocument& document, const std::string& p
   return scenario;
 }
 
+Status SetValues(const std::vector<std::string>& values, YamlDocument* document) {
+  for (const std::string& value : values) {
+    const size_t equals = value.find('=');
+    if (equals == std::string::npos) {
+      return InvalidArgument(fmt::format("--set {}: expected KEY=VALUE, as in fabric.leaves=4", value));
+    }
+    const std::string_view text = value;
+    FL_RETURN_IF_ERROR(document->Set(text.substr(0, equals), text.substr(equals + 1), "--set " + value));
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<Scenario> LoadScenario(const std::string& path, const ScenarioOverrides& overrides) {
   FL_ASSIGN_OR_RETURN(YamlDocument document, YamlDocument::LoadFile(path));
+  FL_RETURN_IF_ERROR(SetValues(overrides.values, &document));
   return ReadScenario(document, path, overrides);
 }
 
 Result<Scenario> ParseScenario(std::string_view text, const std::string& path, const ScenarioOverrides& overrides) {
   FL_ASSIGN_OR_RETURN(YamlDocument document, YamlDocument::Parse(text, path));
+  FL_RETURN_IF_ERROR(SetValues(overrides.values, &document));
   return ReadScenario(document, path, overrides);
 }
 

@@ -70,6 +70,8 @@ struct Scenario {
 struct ScenarioOverrides {
   // A fabric (YAML) or a Lingjun topo.csv (by its name's ending) instead of the scenario's fabric.
   std::optional<std::string> topology_file;
+  // "KEY=VALUE" in place of what the file says, as on a command line (YamlDocument::Set): "fabric.leaves=4".
+  std::vector<std::string> values = {};
   // Larger fabrics are refused before memory is taken.
   uint64_t max_links = topology::FabricBuilder::kMaxLinks;
 };

@@ -190,6 +190,29 @@ TEST(ScenarioTest, TopologyOverridesTheFabric) {
   EXPECT_FALSE(ParseScenario(kGood, "s.yaml", {.topology_file = path}).ok());
 }
 
+TEST(ScenarioTest, ValuesOfACommandLineCountInsteadOfTheFiles) {
+  const ScenarioOverrides overrides = {.topology_file = {},
+                                       .values = {"fabric.oversubscription=4:1", "jobs.b.gpus=8", "crux.path_unit=job",
+                                                  "policies=[crux]", "placement="}};
+  const auto scenario = ParseScenario(kGood, "s.yaml", overrides);
+  ASSERT_TRUE(scenario.ok()) << scenario.status().message();
+  EXPECT_EQ(scenario->jobs[1].job.num_gpus, 8U);
+  EXPECT_EQ(scenario->policy_options.crux.paths.unit, traffic::PathUnit::kJob);
+  EXPECT_EQ(scenario->policies, std::vector<std::string>{"crux"});
+  const auto same = Parse(With("oversubscription: 2", "oversubscription: 4"));
+  for (uint32_t l = 0; l < scenario->fabric.num_links(); ++l) {
+    EXPECT_EQ(scenario->fabric.capacity(LinkId(l)).value(), same->fabric.capacity(LinkId(l)).value());
+  }
+  const auto fault = [](const std::string& value) {
+    return ParseScenario(kGood, "s.yaml", {.topology_file = {}, .values = {value}}).status().message();
+  };
+  EXPECT_EQ(fault("seeds"), "--set seeds: expected KEY=VALUE, as in fabric.leaves=4");
+  EXPECT_THAT(fault("fabric.leafs=4"), HasSubstr("--set fabric.leafs=4: fabric: unknown key 'leafs'; did you mean"));
+  EXPECT_THAT(fault("seeds=many"), HasSubstr("--set seeds=many: seeds: expected an integer"));
+  // An option of a policy that is none.
+  EXPECT_THAT(fault("crux.min_score_gain=1"), HasSubstr("--set crux.min_score_gain=1: crux: unknown key"));
+}
+
 TEST(ScenarioRunnerTest, SameResultsAtAnyNumberOfThreads) {
   const auto scenario = Parse(kGood);
   ASSERT_TRUE(scenario.ok());
