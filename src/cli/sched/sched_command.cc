@@ -267,8 +267,7 @@ void AddRun(CLI::App& sched, Invocation* invocation) {
                   "What policies know. declared: epochs that users declare, jobs that ended, speeds measured during "
                   "the run; history: the same, but users declare nothing; oracle: true speeds and lengths; learned: "
                   "lengths from loss curves; speeds: true speeds, no lengths; fitted: of jobs that choose their batch, "
-                  "what each "
-                  "learns of its speed while it trains, as in Pollux and Sia; else as oracle")
+                  "what each learns of its speed while it trains, as in Pollux and Sia; else as oracle")
       ->check(OneOf(std::span<const std::string_view>(kKnown)))
       ->capture_default_str();
   run->add_option("--declared-share", options->declared_share,

@@ -87,10 +87,8 @@ std::vector<std::vector<uint32_t>> ListConfigurations(const AllocationSnapshot& 
   const std::vector<uint32_t> per_node = GpusPerNode(snapshot);
   std::vector<std::vector<uint32_t>> configurations(per_node.size());
   for (uint32_t t = 0; t < per_node.size(); ++t) {
-    const auto num_nodes = static_cast<uint32_t>(
-        std::ranges::count(snapshot.nodes, NodeCapacity{per_node[t], 0, t}, [](const NodeCapacity& node) {
-          return NodeCapacity{node.num_gpus, 0, node.gpu_type};
-        }));
+    const auto num_nodes = static_cast<uint32_t>(std::ranges::count_if(
+        snapshot.nodes, [&](const NodeCapacity& node) { return node.gpu_type == t && node.num_gpus == per_node[t]; }));
     for (uint32_t k = 1; k < per_node[t]; k *= 2) configurations[t].push_back(k);
     for (uint32_t n = 1; n <= num_nodes && per_node[t] > 0; ++n) configurations[t].push_back(n * per_node[t]);
   }
