@@ -15,6 +15,7 @@ StragglerDetector::StragglerDetector(const model::JobLayout& layout, const SlowO
       own_(layout),
       arrivals_(layout),
       throttled_(layout),
+      received_(layout),
       verdict_(layout, options),
       suspects_(layout, std::move(names)) {}
 
@@ -23,6 +24,7 @@ void StragglerDetector::Add(const model::RankReport& report) {
   own_.Add(report);
   arrivals_.Add(report);
   waits_.Add(report);
+  received_.Add(report);
 }
 
 void StragglerDetector::BeginAnew(model::RankId rank) {
@@ -31,7 +33,7 @@ void StragglerDetector::BeginAnew(model::RankId rank) {
 }
 
 std::vector<uint32_t> StragglerDetector::FindStages() const {
-  return stages_.Find([this](model::CommunicatorId id) { return waits_.HasExchanges(id) || arrivals_.IsOf(id); });
+  return stages_.Find([this](model::CommunicatorId id) { return IsOfExchanges(id); });
 }
 
 bool StragglerDetector::HasStages() const {
@@ -42,11 +44,14 @@ bool StragglerDetector::HasStages() const {
 std::vector<Suspect> StragglerDetector::JudgeBlocks(SimTime now) {
   own_.JudgeBlocks(now, FindStages());
   std::vector<Suspect> suspects;
+  const auto load_of = [this](const SlowRank& slow) {
+    return received_.FactorOf(slow.rank, [this](model::CommunicatorId id) { return IsOfExchanges(id); });
+  };
   for (const SlowRank& slow : own_.watch().Slow()) {
-    suspects.push_back(suspects_.ByOwnTime(slow, throttled_.WasEver(slow.ranks)));
+    suspects.push_back(suspects_.ByOwnTime(slow, throttled_.WasEver(slow.ranks), load_of(slow)));
   }
   for (const SlowRank& slow : arrivals_.Judge(now)) {
-    Suspect suspect = suspects_.ByArrivals(slow, throttled_.WasEver(slow.ranks));
+    Suspect suspect = suspects_.ByArrivals(slow, throttled_.WasEver(slow.ranks), load_of(slow));
     const bool is_named =
         std::ranges::any_of(suspects, [&](const Suspect& other) { return Overlap(other.culprits, suspect.culprits); });
     if (!is_named) suspects.push_back(std::move(suspect));

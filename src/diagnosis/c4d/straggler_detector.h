@@ -48,6 +48,7 @@
 #include "diagnosis/c4d/completed_operation.h"
 #include "diagnosis/c4d/own_time_watch.h"
 #include "diagnosis/c4d/pipeline_stages.h"
+#include "diagnosis/c4d/received_load.h"
 #include "diagnosis/c4d/slow_options.h"
 #include "diagnosis/c4d/straggler_suspects.h"
 #include "diagnosis/c4d/suspect.h"
@@ -97,6 +98,8 @@ class StragglerDetector {
 
  private:
   std::vector<uint32_t> FindStages() const;
+  // Whether all exchange with all in the communicator.
+  bool IsOfExchanges(model::CommunicatorId id) const { return waits_.HasExchanges(id) || arrivals_.IsOf(id); }
   StragglerWindow TakeWindow();
   // Whether what the blocks tell decides about it.
   bool IsDecidedByBlocks(const StragglerFigures& figures) const;
@@ -106,6 +109,7 @@ class StragglerDetector {
   OwnTimeWatch own_;
   ArrivalWatch arrivals_;
   ThrottledGpus throttled_;
+  ReceivedLoad received_;
   WindowVerdict verdict_;
   StragglerSuspects suspects_;
 };

@@ -53,12 +53,24 @@ Suspect StragglerSuspects::Name(const SlowRank& slow) const {
 }
 
 std::string StragglerSuspects::SentenceOf(const Suspect& suspect) const {
-  return fmt::format("{} makes the others wait for {:.0f} % of the time: {}",
-                     Describe(layout_, names_, suspect.culprits.front()), 100 * suspect.cost,
-                     CauseText(suspect.sub_cause));
+  return SentenceOf(suspect, CauseText(suspect.sub_cause));
 }
 
-Suspect StragglerSuspects::ByArrivals(const SlowRank& slow, bool is_throttled) const {
+std::string StragglerSuspects::SentenceOf(const Suspect& suspect, std::string_view cause) const {
+  return fmt::format("{} makes the others wait for {:.0f} % of the time: {}",
+                     Describe(layout_, names_, suspect.culprits.front()), 100 * suspect.cost, cause);
+}
+
+void StragglerSuspects::WeighLoad(const SlowRank& slow, double load, Suspect* suspect) const {
+  if (load - 1 < slow.share || suspect->sub_cause == model::SubCause::kThrottled) return;
+  suspect->sub_cause = model::SubCause::kUnknown;
+  suspect->confidence = std::min(suspect->confidence, kDoubtfulConfidence);
+  suspect->evidence.push_back({"receives in exchanges of all with all", load, 1, "times what its peers do"});
+  suspect->summary =
+      SentenceOf(*suspect, fmt::format("it receives {:.2g} times as much as they in exchanges of all with all", load));
+}
+
+Suspect StragglerSuspects::ByArrivals(const SlowRank& slow, bool is_throttled, double load) const {
   Suspect suspect = Name(slow);
   suspect.sub_cause = is_throttled ? model::SubCause::kThrottled : model::SubCause::kUnknown;
   suspect.confidence = std::min(kArrivalConfidenceMax, kBlockConfidence + (1 - kBlockConfidence) * slow.sureness / 4);
@@ -69,10 +81,11 @@ Suspect StragglerSuspects::ByArrivals(const SlowRank& slow, bool is_throttled) c
       {"evidence beyond a false alarm in 100 jobs", slow.sureness, 0, "decades"},
   };
   suspect.summary = SentenceOf(suspect);
+  WeighLoad(slow, load, &suspect);
   return suspect;
 }
 
-Suspect StragglerSuspects::ByOwnTime(const SlowRank& slow, bool is_throttled) const {
+Suspect StragglerSuspects::ByOwnTime(const SlowRank& slow, bool is_throttled, double load) const {
   Suspect suspect = Name(slow);
   suspect.sub_cause = is_throttled             ? model::SubCause::kThrottled
                       : slow.host_share >= 0.5 ? model::SubCause::kHostThread
@@ -90,6 +103,7 @@ Suspect StragglerSuspects::ByOwnTime(const SlowRank& slow, bool is_throttled) co
       {"evidence beyond a false alarm in 100 jobs", slow.sureness, 0, "decades"},
   };
   suspect.summary = SentenceOf(suspect);
+  WeighLoad(slow, load, &suspect);
   return suspect;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "diagnosis/c4d/slow_rank_watch.h"
 #include "diagnosis/c4d/suspect.h"
@@ -33,17 +34,20 @@ class StragglerSuspects {
   StragglerSuspects(const model::JobLayout& layout, model::PlaceNames names);
 
   // Of one that is slow by the evidence of blocks of iterations; confirmed. Args: is_throttled: clocks of its GPU were
-  // down.
-  Suspect ByOwnTime(const SlowRank& slow, bool is_throttled) const;
+  // down; load: how many times as much as its like it receives to work on (received_load.h).
+  Suspect ByOwnTime(const SlowRank& slow, bool is_throttled, double load) const;
   // Likewise, of one that what it receives waits for.
-  Suspect ByArrivals(const SlowRank& slow, bool is_throttled) const;
+  Suspect ByArrivals(const SlowRank& slow, bool is_throttled, double load) const;
   // Of one that a single window shows.
   Suspect ByWindow(const StragglerFigures& figures) const;
 
  private:
   // What does not depend on how it was found.
   Suspect Name(const SlowRank& slow) const;
+  // What it has received may take that much longer, if that is all that it does.
+  void WeighLoad(const SlowRank& slow, double load, Suspect* suspect) const;
   std::string SentenceOf(const Suspect& suspect) const;
+  std::string SentenceOf(const Suspect& suspect, std::string_view cause) const;
 
   const model::JobLayout& layout_;
   model::PlaceNames names_;

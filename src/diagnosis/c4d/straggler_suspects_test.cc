@@ -27,15 +27,15 @@ class StragglerSuspectsTest : public ::testing::Test {
 
 TEST_F(StragglerSuspectsTest, TheCauseFollowsFromWhatWasSeen) {
   SlowRank slow = Rank5();
-  EXPECT_EQ(suspects_.ByOwnTime(slow, false).sub_cause, SubCause::kGpu);
-  EXPECT_EQ(suspects_.ByOwnTime(slow, true).sub_cause, SubCause::kThrottled);
-  EXPECT_EQ(suspects_.ByArrivals(slow, false).sub_cause, SubCause::kUnknown);
-  EXPECT_EQ(suspects_.ByArrivals(slow, true).sub_cause, SubCause::kThrottled);
+  EXPECT_EQ(suspects_.ByOwnTime(slow, false, 1).sub_cause, SubCause::kGpu);
+  EXPECT_EQ(suspects_.ByOwnTime(slow, true, 1).sub_cause, SubCause::kThrottled);
+  EXPECT_EQ(suspects_.ByArrivals(slow, false, 1).sub_cause, SubCause::kUnknown);
+  EXPECT_EQ(suspects_.ByArrivals(slow, true, 1).sub_cause, SubCause::kThrottled);
   slow.host_share = 0.5;
-  EXPECT_EQ(suspects_.ByOwnTime(slow, false).sub_cause, SubCause::kHostThread);
+  EXPECT_EQ(suspects_.ByOwnTime(slow, false, 1).sub_cause, SubCause::kHostThread);
   slow.host_share = 0;
   slow.rank = {};
-  const Suspect host = suspects_.ByOwnTime(slow, false);
+  const Suspect host = suspects_.ByOwnTime(slow, false, 1);
   EXPECT_EQ(host.sub_cause, SubCause::kHostThread);
   EXPECT_EQ(host.culprits.front().kind, model::CulpritKind::kHost);
   EXPECT_EQ(host.culprits.front().host, HostId(1));
@@ -43,24 +43,40 @@ TEST_F(StragglerSuspectsTest, TheCauseFollowsFromWhatWasSeen) {
 
 TEST_F(StragglerSuspectsTest, ConfidenceRisesWithTheEvidence) {
   SlowRank slow = Rank5();
-  EXPECT_DOUBLE_EQ(suspects_.ByOwnTime(slow, false).confidence, 0.8);
-  EXPECT_TRUE(suspects_.ByOwnTime(slow, false).is_confirmed);
+  EXPECT_DOUBLE_EQ(suspects_.ByOwnTime(slow, false, 1).confidence, 0.8);
+  EXPECT_TRUE(suspects_.ByOwnTime(slow, false, 1).is_confirmed);
   slow.sureness = 2;
-  EXPECT_DOUBLE_EQ(suspects_.ByOwnTime(slow, false).confidence, 0.9);
+  EXPECT_DOUBLE_EQ(suspects_.ByOwnTime(slow, false, 1).confidence, 0.9);
   slow.sureness = 40;
-  EXPECT_DOUBLE_EQ(suspects_.ByOwnTime(slow, false).confidence, 0.95);
-  EXPECT_DOUBLE_EQ(suspects_.ByArrivals(slow, false).confidence, 0.85);
+  EXPECT_DOUBLE_EQ(suspects_.ByOwnTime(slow, false, 1).confidence, 0.95);
+  EXPECT_DOUBLE_EQ(suspects_.ByArrivals(slow, false, 1).confidence, 0.85);
 }
 
 TEST_F(StragglerSuspectsTest, WhatTheJobGainsLittleWithoutIsDoubtful) {
   SlowRank slow = Rank5();
   slow.growth = 0.07;  // less than 20 % of 40 %
-  EXPECT_DOUBLE_EQ(suspects_.ByOwnTime(slow, false).confidence, 0.4);
+  EXPECT_DOUBLE_EQ(suspects_.ByOwnTime(slow, false, 1).confidence, 0.4);
   slow.growth = 0;  // not known
-  EXPECT_DOUBLE_EQ(suspects_.ByOwnTime(slow, false).confidence, 0.8);
+  EXPECT_DOUBLE_EQ(suspects_.ByOwnTime(slow, false, 1).confidence, 0.8);
   slow.cost = 0.07;
-  EXPECT_DOUBLE_EQ(suspects_.ByOwnTime(slow, false).confidence, 0.4);
-  EXPECT_DOUBLE_EQ(suspects_.ByArrivals(slow, false).confidence, 0.4);
+  EXPECT_DOUBLE_EQ(suspects_.ByOwnTime(slow, false, 1).confidence, 0.4);
+  EXPECT_DOUBLE_EQ(suspects_.ByArrivals(slow, false, 1).confidence, 0.4);
+}
+
+// Rank 5 takes 40 % of the time longer.
+TEST_F(StragglerSuspectsTest, WhoReceivesMoreMayTakeLonger) {
+  SlowRank slow = Rank5();
+  const Suspect hot = suspects_.ByOwnTime(slow, false, 1.5);
+  EXPECT_DOUBLE_EQ(hot.confidence, 0.4);
+  EXPECT_EQ(hot.sub_cause, SubCause::kUnknown);
+  EXPECT_NE(hot.summary.find("it receives 1.5 times as much as they in exchanges of all with all"), std::string::npos);
+  EXPECT_DOUBLE_EQ(suspects_.ByArrivals(slow, false, 1.5).confidence, 0.4);
+  // A little more does not explain that much.
+  EXPECT_DOUBLE_EQ(suspects_.ByOwnTime(slow, false, 1.3).confidence, 0.8);
+  EXPECT_EQ(suspects_.ByOwnTime(slow, false, 1.3).sub_cause, SubCause::kGpu);
+  // Clocks that are down are a fault whatever it has to do.
+  EXPECT_EQ(suspects_.ByOwnTime(slow, true, 1.5).sub_cause, SubCause::kThrottled);
+  EXPECT_DOUBLE_EQ(suspects_.ByOwnTime(slow, true, 1.5).confidence, 0.8);
 }
 
 TEST_F(StragglerSuspectsTest, AWindowIsAsSureAsSignalsAgree) {
@@ -78,7 +94,7 @@ TEST_F(StragglerSuspectsTest, AWindowIsAsSureAsSignalsAgree) {
   EXPECT_DOUBLE_EQ(suspect.confidence, 0.8 * 0.95);
   EXPECT_FALSE(suspect.is_confirmed);
   EXPECT_EQ(suspect.summary, "rank 5 (host 1, GPU 1) makes the others wait for 40 % of the time: its GPU takes longer");
-  EXPECT_EQ(suspects_.ByOwnTime(Rank5(), false).summary, suspect.summary);
+  EXPECT_EQ(suspects_.ByOwnTime(Rank5(), false, 1).summary, suspect.summary);
 }
 
 }  // namespace
