@@ -10,8 +10,8 @@ namespace {
 
 using Verdict = CheckedHostView::Verdict;
 
-constexpr SimDuration kSecond(1'000'000'000);
-constexpr SimDuration Of(int64_t seconds) { return SimDuration(seconds * kSecond.ns()); }
+constexpr SimDuration kOneSecond(1'000'000'000);
+constexpr SimDuration Of(int64_t seconds) { return SimDuration(seconds * kOneSecond.ns()); }
 
 // Notes what it was asked for, and says that it is done.
 class NotedBackend final : public ActionBackend {
@@ -68,7 +68,7 @@ class CheckedReturnTest : public testing::Test {
         if (const auto* done = std::get_if<StepDone>(&event)) told.done = *done;
       }
       if (told.done.has_value()) return told;
-      now_ = now_ + kSecond;
+      now_ = now_ + kOneSecond;
     }
     return {.at = now_, .is_healthy = {}, .done = {}};
   }

@@ -125,7 +125,24 @@ IterationBlocks::Marker IterationBlocks::FindMarker(const Rank& rank) {
   return best;
 }
 
-bool IterationBlocks::Learn(const std::vector<uint32_t>& ranks) {
+void IterationBlocks::Adopt(model::OperationKind kind, uint64_t per_block, Rank* rank) {
+  const Lane* lane = FindFewest(*rank, kind);
+  if (lane == nullptr) return;
+  rank->marker = Lane(*lane);
+  rank->per_block = per_block;
+  rank->lanes = {};
+}
+
+void IterationBlocks::Learn(const std::vector<uint32_t>& ranks) {
+  const auto known = std::ranges::find_if(ranks, [this](uint32_t index) { return IsKnown(index); });
+  if (known == ranks.end()) return LearnFromMost(ranks);
+  const Rank& example = ranks_[*known];
+  for (const uint32_t index : ranks) {
+    if (!IsKnown(index)) Adopt(example.marker->kind, example.per_block, &ranks_[index]);
+  }
+}
+
+void IterationBlocks::LearnFromMost(const std::vector<uint32_t>& ranks) {
   // What most of them say: by chance one may see bursts where others do not.
   std::map<model::OperationKind, std::vector<Marker>> markers;
   size_t num_reported = 0;
@@ -136,7 +153,7 @@ bool IterationBlocks::Learn(const std::vector<uint32_t>& ranks) {
     markers[marker.lane->kind].push_back(marker);
     ++num_reported;
   }
-  if (num_reported == 0 || 2 * num_reported < ranks.size()) return false;
+  if (num_reported == 0 || 2 * num_reported < ranks.size()) return;
   const auto& [kind, of_kind] = *std::ranges::max_element(markers, {}, [](const auto& of) { return of.second.size(); });
   std::vector<double> bursts;
   std::vector<double> spacings;
@@ -147,15 +164,7 @@ bool IterationBlocks::Learn(const std::vector<uint32_t>& ranks) {
   const double burst = std::max(1.0, std::round(MedianInPlace(bursts)));
   const double seconds = std::max(1e-9, burst * MedianInPlace(spacings));
   const auto per_block = static_cast<uint64_t>(burst * std::max(1.0, std::ceil(kBlockSecondsMin / seconds)));
-  for (const uint32_t index : ranks) {
-    Rank& rank = ranks_[index];
-    const Lane* lane = FindFewest(rank, kind);
-    if (lane == nullptr) continue;
-    rank.marker = Lane(*lane);
-    rank.per_block = per_block;
-    rank.lanes = {};
-  }
-  return true;
+  for (const uint32_t index : ranks) Adopt(kind, per_block, &ranks_[index]);
 }
 
 std::vector<BlockSample> IterationBlocks::Take() { return std::exchange(samples_, {}); }

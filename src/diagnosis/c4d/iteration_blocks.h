@@ -46,9 +46,11 @@ class IterationBlocks {
   // Outputs of the rank are missing here.
   void Break(size_t rank) { ranks_[rank].is_whole = false; }
 
-  // Cuts blocks from now on, if the ranks have done enough to tell where. Args: ranks that do the same.
-  // Returns: false, and nothing has changed, if they have not.
-  bool Learn(const std::vector<uint32_t>& ranks);
+  // Cuts blocks from now on, if the ranks have done enough to tell where; what was learned of most is used for the others
+  // as soon as they have done enough, too. Args: ranks that do the same. Cost: O(ranks), once they are known.
+  void Learn(const std::vector<uint32_t>& ranks);
+  // Whether blocks of the rank are cut.
+  bool IsKnown(size_t rank) const { return ranks_[rank].marker.has_value(); }
 
   // Whole blocks since the call before, of each rank in order.
   std::vector<BlockSample> Take();
@@ -88,6 +90,8 @@ class IterationBlocks {
   static Marker Describe(const Lane& lane);
   static uint64_t BurstOf(const std::vector<double>& gaps);
   static std::vector<double> GapsOf(const Lane& lane);
+  static void Adopt(model::OperationKind kind, uint64_t per_block, Rank* rank);
+  void LearnFromMost(const std::vector<uint32_t>& ranks);
   void Cut(Rank& rank, uint64_t index, SimTime at);
 
   std::vector<Rank> ranks_;

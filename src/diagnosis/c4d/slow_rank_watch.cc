@@ -20,6 +20,10 @@ constexpr double kCostMin = 0.03;
 // How much slower than its like a rank may be by nature.
 constexpr double kRatioMax = 1.15;
 constexpr double kRatioMin = 0.5;
+// Blocks of the past without which no one is told from it.
+constexpr size_t kPastMin = 24;
+// Ranks that are further apart do not do the same, whatever they look like.
+constexpr double kAlikeMax = 3;
 // A shorter block has little to say, and what disturbs one disturbs the next.
 constexpr double kBlockSecondsMin = 2;
 constexpr uint64_t kSlowBlocksMin = 3;
@@ -37,6 +41,8 @@ constexpr double kEvidenceMin = 3;
 constexpr double kSuspicious = 1000;
 // Share of a host's ranks that have to be slow.
 constexpr double kHostShare = 0.6;
+// Where the past is too short, hits say nothing.
+constexpr double kHitChanceMax = 0.9;
 // Weight of a block in the rate of hits, and the rate at which a slow rank is slow no more.
 constexpr double kHitWeight = 1.0 / 24;
 constexpr double kHitRateMin = 0.1;
@@ -99,9 +105,7 @@ void SlowRankWatch::MakeRoles(const std::vector<uint32_t>& stages) {
 
 void SlowRankWatch::Judge(const std::vector<uint32_t>& stages) {
   if (stages != stages_) MakeRoles(stages);
-  for (Role& role : roles_) {
-    if (!role.is_learned) role.is_learned = blocks_.Learn(role.ranks);
-  }
+  for (const Role& role : roles_) blocks_.Learn(role.ranks);
   Judge(stages, blocks_.Take());
 }
 
@@ -180,12 +184,13 @@ void SlowRankWatch::JudgeBlock(Role& role, std::vector<BlockSample> samples, uin
     if (block.samples.size() < kRoleMin) return;
     CompareWithRole(block);
   } else {
-    CompareWithPast(block);
+    NoteRatios(WatchedOf(block), block);
+    CompareWithPast(WatchedOf(block), SharedFactor(), &block);
   }
   ++role.num_judged;
   AddToRanks(role, block);
   if (role.ranks.size() >= kRoleMin) AddToHosts(role, block);
-  Learn(role, block);
+  Learn(WatchedOf(block), block, role.ranks.size() < kRoleMin);
   role.recent_seconds.push_back(block.seconds / block.pieces);
   if (role.recent_seconds.size() <= kRecent) return;
   // What is recent does not count as usual yet.
@@ -219,23 +224,54 @@ double SlowRankWatch::SharedFactor() const {
   return ratios.size() < 2 ? 1 : LowerMedianInPlace(ratios);
 }
 
-void SlowRankWatch::CompareWithPast(Block& block) {
-  block.is_known = true;
-  for (const BlockSample& sample : block.samples) {
-    Rank& rank = ranks_[sample.rank];
-    block.is_known &= rank.baseline.has_value();
-    if (rank.baseline && *rank.baseline > 0) rank.latest_ratio = sample.own_seconds / block.pieces / *rank.baseline;
+std::vector<SlowRankWatch::Watched*> SlowRankWatch::WatchedOf(const Block& block) {
+  std::vector<Watched*> watched;
+  watched.reserve(block.samples.size());
+  for (const BlockSample& sample : block.samples) watched.push_back(&ranks_[sample.rank]);
+  return watched;
+}
+
+void SlowRankWatch::NoteRatios(const std::vector<Watched*>& watched, const Block& block) {
+  for (size_t i = 0; i < watched.size(); ++i) {
+    const auto& baseline = watched[i]->baseline;
+    if (baseline && *baseline > 0) watched[i]->latest_ratio = block.samples[i].own_seconds / block.pieces / *baseline;
   }
-  const double shared = SharedFactor();
-  for (const BlockSample& sample : block.samples) {
-    const auto& baseline = ranks_[sample.rank].baseline;
-    const double usual = baseline.has_value() ? *baseline * block.pieces : sample.own_seconds;
-    block.x.push_back(sample.own_seconds - shared * usual);
-    block.host_x.push_back(std::min(sample.host_seconds, block.x.back()));
+}
+
+void SlowRankWatch::CompareWithPast(const std::vector<Watched*>& watched, double shared, Block* block) {
+  block->is_known = std::ranges::all_of(watched, [](const Watched* one) { return one->baseline.has_value(); });
+  for (size_t i = 0; i < watched.size(); ++i) {
+    const BlockSample& sample = block->samples[i];
+    const auto& baseline = watched[i]->baseline;
+    const double usual = baseline.has_value() ? *baseline * block->pieces : sample.own_seconds;
+    block->x.push_back(sample.own_seconds - shared * usual);
+    block->host_x.push_back(std::min(sample.host_seconds, block->x.back()));
+  }
+}
+
+// Of n blocks of the past, the chance to exceed all may be more than 1 / (n + 1), for good: it is at most c / (n + 1) with
+// probability 1 - exp(-c). That may fail for no rank of the job.
+void SlowRankWatch::AddByPast(const std::vector<Watched*>& watched, const Block& block) const {
+  if (block.seconds <= 0) return;
+  const double doubt = std::log(static_cast<double>(ranks_.size()) / kFalseAlarms);
+  const double margin = (block.is_known ? margin_ : kMarginUnknown) * block.seconds;
+  for (size_t i = 0; i < watched.size(); ++i) {
+    const std::vector<PastBlock>& past = watched[i]->past;
+    if (past.size() < kBaselineMin) continue;
+    const double share = (block.x[i] - margin) / block.seconds;
+    // Chance has more to say in blocks of fewer pieces.
+    const auto as_slow = std::ranges::count_if(past, [&](const PastBlock& before) {
+      return before.share * std::sqrt(std::max(1.0, before.pieces / block.pieces)) >= share;
+    });
+    const double per_block = 1 / static_cast<double>(past.size() + 1);
+    const double chance = std::min(kHitChanceMax, doubt * per_block);
+    const double rank_share = (doubt + 2 * static_cast<double>(as_slow)) * per_block;
+    AddTo(*watched[i], as_slow == 0, chance, rank_share, block.x[i], 0, block.host_x[i], block);
   }
 }
 
 void SlowRankWatch::AddToRanks(Role& role, const Block& block) {
+  if (role.ranks.size() < kRoleMin) return AddByPast(WatchedOf(block), block);
   const double margin = (block.is_known ? margin_ : kMarginUnknown) * block.seconds;
   // Those that are slow already would hide another that is less slow.
   std::vector<double> alike;
@@ -252,17 +288,9 @@ void SlowRankWatch::AddToRanks(Role& role, const Block& block) {
     Rank& rank = ranks_[block.samples[i].rank];
     const double x = block.x[i] - margin;
     const double others = is_alike[i] ? others_alike[next++] : greatest;
-    if (role.ranks.size() >= kRoleMin) {
-      const double as_slow = CountFrom(alike, x) - (is_alike[i] ? 1 : 0);
-      const auto n = static_cast<double>(alike.size() + (is_alike[i] ? 0 : 1));
-      if (n < 2) continue;
-      AddTo(rank, x > others, 1 / n, (1 + as_slow) / n, block.x[i], others, block.host_x[i], block);
-      continue;
-    }
-    if (rank.past.size() < kBaselineMin || block.seconds <= 0) continue;
-    const auto as_slow = std::ranges::count_if(rank.past, [&](double past) { return past >= x / block.seconds; });
-    const double chance = 1 / static_cast<double>(rank.past.size() + 1);
-    AddTo(rank, as_slow == 0, chance, static_cast<double>(1 + as_slow) * chance, block.x[i], 0, block.host_x[i], block);
+    const double as_slow = CountFrom(alike, x) - (is_alike[i] ? 1 : 0);
+    const auto n = static_cast<double>(alike.size() + (is_alike[i] ? 0 : 1));
+    if (n >= 2) AddTo(rank, x > others, 1 / n, (1 + as_slow) / n, block.x[i], others, block.host_x[i], block);
   }
 }
 
@@ -274,6 +302,7 @@ void SlowRankWatch::AddToHosts(Role& role, const Block& block) {
     x_of[host].push_back(block.x[i]);
     host_x_of[host].push_back(block.host_x[i]);
   }
+  if (x_of.size() == 2) return AddToTwoHosts(role, block);
   if (x_of.size() < kRoleMin - 1) return;
   // So many of its ranks are at least that slow.
   std::vector<double> values;
@@ -295,6 +324,27 @@ void SlowRankWatch::AddToHosts(Role& role, const Block& block) {
     }
     ++i;
   }
+}
+
+// Which of two is slow can't be seen by comparing them. What most ranks of a host take is compared with what they took,
+// less what both hosts have in common.
+void SlowRankWatch::AddToTwoHosts(Role& role, const Block& block) {
+  std::map<HostId, std::vector<const BlockSample*>> samples_of;
+  for (const BlockSample& sample : block.samples) samples_of[layout_.ranks[sample.rank].host].push_back(&sample);
+  Block of_hosts{.samples = {}, .pieces = block.pieces, .x = {}, .host_x = {}, .seconds = block.seconds};
+  std::vector<Watched*> hosts;
+  for (auto& [host, samples] : samples_of) {
+    if (samples.size() < 2) return;
+    std::ranges::sort(samples, {}, &BlockSample::own_seconds);
+    of_hosts.samples.push_back(
+        *samples[static_cast<size_t>((1 - kHostShare) * static_cast<double>(samples.size() - 1))]);
+    hosts.push_back(&role.hosts[host]);
+  }
+  NoteRatios(hosts, of_hosts);
+  const double shared = std::min(hosts[0]->latest_ratio, hosts[1]->latest_ratio);
+  CompareWithPast(hosts, shared > 0 ? shared : 1, &of_hosts);
+  AddByPast(hosts, of_hosts);
+  Learn(hosts, of_hosts, true);
 }
 
 void SlowRankWatch::AddTo(Element& element, bool is_hit, double hit_chance, double rank_share, double x, double others,
@@ -321,32 +371,68 @@ void SlowRankWatch::AddTo(Element& element, bool is_hit, double hit_chance, doub
   element.host_seconds += std::clamp(host_x, 0.0, std::max(0.0, clipped));
 }
 
-void SlowRankWatch::Learn(const Role& role, const Block& block) {
-  const bool is_small = role.ranks.size() < kRoleMin;
+void SlowRankWatch::Learn(const std::vector<Watched*>& watched, const Block& block, bool is_by_past) {
   std::vector<double> own;
   for (const BlockSample& sample : block.samples) own.push_back(sample.own_seconds);
   const double usual = Median(own);
-  if (block.seconds <= 0 || (!is_small && usual <= 0)) return;
-  for (size_t i = 0; i < block.samples.size(); ++i) {
+  if (block.seconds <= 0 || (!is_by_past && usual <= 0)) return;
+  std::vector<Watched*> fresh;  // whose usual values are known now
+  for (size_t i = 0; i < watched.size(); ++i) {
     const double seconds = block.samples[i].own_seconds;
-    Rank& rank = ranks_[block.samples[i].rank];
-    if (rank.usual.size() >= kBaselineMax || rank.unsure.size() >= kBaselineMax) continue;
-    rank.unsure.emplace_back(seconds / (is_small ? block.pieces : usual), block.x[i] / block.seconds);
-    if (rank.evidence.value() >= (is_small ? kEvidenceMin : kSuspicious)) continue;
-    for (const auto& [value, share] : rank.unsure) {
-      if (is_small && rank.baseline) rank.past.push_back(share);
-      rank.usual.push_back(value);
+    Watched& one = *watched[i];
+    if (one.usual.size() >= kBaselineMax || one.unsure.size() >= kBaselineMax) continue;
+    one.unsure.push_back({.usual = seconds / (is_by_past ? block.pieces : usual),
+                          .share = block.x[i] / block.seconds,
+                          .pieces = block.pieces,
+                          .span = block.seconds / block.pieces});
+    if (one.evidence.value() >= (is_by_past ? kEvidenceMin : kSuspicious)) continue;
+    for (const PastBlock& before : std::exchange(one.unsure, {})) {
+      one.usual.push_back(before.usual);
+      if (is_by_past) (one.baseline ? one.past : one.first).push_back(before);
     }
-    rank.unsure.clear();
-    if (!rank.baseline) rank.usual_spans.push_back(block.seconds / block.pieces);
-    if (rank.usual.size() < kBaselineMin) continue;
-    const double median = Median(rank.usual);
-    if (is_small && !rank.baseline) {
-      for (size_t k = 0; k < rank.usual_spans.size(); ++k) {
-        rank.past.push_back((rank.usual[k] - median) / rank.usual_spans[k]);
-      }
+    if (one.usual.size() < kBaselineMin) continue;
+    const double median = Median(one.usual);
+    if (!one.baseline) fresh.push_back(&one);
+    one.baseline = is_by_past ? median : std::clamp(median, kRatioMin, kRatioMax);
+  }
+  if (!is_by_past) return;
+  BeginPast(fresh);
+  LimitBaselines(watched);
+}
+
+// What x was in the blocks that usual values are from.
+void SlowRankWatch::BeginPast(const std::vector<Watched*>& fresh) {
+  const auto is_zero = [](const Watched* one) { return *one->baseline <= 0; };
+  const bool has_zero = std::ranges::any_of(fresh, is_zero);
+  for (size_t k = 0; k < kBaselineMin; ++k) {
+    std::vector<double> ratios;
+    for (const Watched* one : fresh) {
+      if (!has_zero && k < one->first.size()) ratios.push_back(one->first[k].usual / *one->baseline);
     }
-    rank.baseline = is_small ? median : std::clamp(median, kRatioMin, kRatioMax);
+    const double shared = ratios.size() < 2 ? 1 : LowerMedianInPlace(ratios);
+    for (Watched* one : fresh) {
+      if (k >= one->first.size()) continue;
+      PastBlock& first = one->first[k];
+      first.share = (first.usual - shared * *one->baseline) / first.span;
+    }
+  }
+  for (Watched* one : fresh) {
+    one->past.insert(one->past.end(), one->first.begin(), one->first.end());
+    one->first.clear();
+  }
+}
+
+// Of few that do the same, the fastest tells what the others could do; once there is a past to compare with.
+void SlowRankWatch::LimitBaselines(const std::vector<Watched*>& watched) {
+  if (std::ranges::any_of(watched, [](const Watched* one) { return one->past.size() < kPastMin; })) return;
+  double least = INFINITY;
+  for (const Watched* one : watched) {
+    if (one->baseline && *one->baseline > 0) least = std::min(least, *one->baseline);
+  }
+  for (Watched* one : watched) {
+    if (one->baseline && *one->baseline <= kAlikeMax * least) {
+      one->baseline = std::min(*one->baseline, kRatioMax * least);
+    }
   }
 }
 

@@ -8,11 +8,13 @@
 //             x: own beyond what is usual for the rank, less what all of its role have in common
 //             role: ranks of the same stage of their pipelines
 // Method      1. usual for a rank is its median ratio to its role in the first blocks, kRatioMax at most; in roles of
-//             less than kRoleMin ranks its own median, and the common part is the lower median over the job;
+//             less than kRoleMin ranks its own median, kRatioMax times the least in its role at most, and the common
+//             part is the lower median over the job;
 //             2. a block counts once all of the role that report have reported it, or most, and it is past;
 //             3. the evidence (slow_evidence.h) of a rank rises if x less the margin, a share of T, exceeds that of all
 //             others in its role, or of its own past in small ones. Hosts likewise: most of their ranks have to be
-//             slow; 4. slow is who has evidence beyond the threshold of a false alarm rate of kFalseAlarms a job,
+//             slow; of two hosts each is compared with its own past, less what both have in common;
+//             4. slow is who has evidence beyond the threshold of a false alarm rate of kFalseAlarms a job,
 //             whose mean x is at least cost_min of T, surely beyond the margin, and has been so for some blocks and
 //             seconds; 5. cost is the mean of x beyond the greatest x of those that are not slow: what the job would
 //             gain.
@@ -68,7 +70,7 @@ class SlowRankWatch {
   // Length of a block; 0: not known.
   double BlockSeconds() const;
   // Whether it is known where the blocks of the rank end.
-  bool IsWatched(size_t rank) const { return rank < role_of_.size() && roles_[role_of_[rank]].is_learned; }
+  bool IsWatched(size_t rank) const { return blocks_.IsKnown(rank); }
 
  private:
   static constexpr double kMargin = 0.02;
@@ -91,14 +93,24 @@ class SlowRankWatch {
     double cost = 0;
     double host_seconds = 0;
   };
-  struct Rank : Element {
-    std::vector<double> usual;        // ratios to the role, or seconds of a piece in small roles
-    std::vector<double> usual_spans;  // T of the first of these blocks, by piece
-    std::vector<double> past;         // x over T in these blocks, in small roles
-    // Of blocks while it may be slow: usual only if it turns out to have been chance.
-    std::vector<std::pair<double, double>> unsure;
+  // A block of before.
+  struct PastBlock {
+    double usual = 0;  // ratio to the role, or seconds of a piece where there are few alike
+    double share = 0;  // x over T
+    double pieces = 1;
+    double span = 0;  // T by piece
+  };
+  // With its past.
+  struct Watched : Element {
+    std::vector<double> usual;
+    std::vector<PastBlock> first;  // until the baseline is known
+    std::vector<PastBlock> past;   // where there are few alike
+    // While it may be slow: usual only if it turns out to have been chance.
+    std::vector<PastBlock> unsure;
     std::optional<double> baseline;
-    double latest_ratio = 0;  // own over its baseline, in small roles
+    double latest_ratio = 0;  // own over its baseline, where there are few alike
+  };
+  struct Rank : Watched {
     uint64_t latest_index = 0;
     bool has_reported = false;
     // Of the block under way: the sum of the pieces that it has reported.
@@ -107,13 +119,12 @@ class SlowRankWatch {
   };
   struct Role {
     std::vector<uint32_t> ranks;
-    std::map<HostId, Element> hosts;
+    std::map<HostId, Watched> hosts;
     std::map<uint64_t, std::vector<BlockSample>> open;  // pieces, by index
     std::vector<double> usual_seconds;                  // T of the first blocks, by piece
     std::vector<double> recent_seconds;                 // of the latest
     uint64_t num_judged = 0;
-    uint64_t next = 0;  // pieces below have been judged, or are part of the block under way
-    bool is_learned = false;
+    uint64_t next = 0;          // pieces below have been judged, or are part of the block under way
     uint64_t pieces_usual = 1;  // of a block, when it began
     // Of the block under way.
     uint32_t num_pieces = 0;
@@ -134,14 +145,23 @@ class SlowRankWatch {
   bool IsDue(const Role& role, uint64_t index, size_t num_reported) const;
   void AddPiece(Role& role, const std::vector<BlockSample>& samples);
   void JudgeBlock(Role& role, std::vector<BlockSample> samples, uint32_t num_pieces);
+  // The ranks of these samples.
+  std::vector<Watched*> WatchedOf(const Block& block);
   void CompareWithRole(Block& block);
-  void CompareWithPast(Block& block);
+  // Args: watched [sample]; shared: by which factor all take longer than usual.
+  static void NoteRatios(const std::vector<Watched*>& watched, const Block& block);
+  static void CompareWithPast(const std::vector<Watched*>& watched, double shared, Block* block);
   double SharedFactor() const;
   void AddToRanks(Role& role, const Block& block);
   void AddToHosts(Role& role, const Block& block);
+  void AddToTwoHosts(Role& role, const Block& block);
+  void AddByPast(const std::vector<Watched*>& watched, const Block& block) const;
   void AddTo(Element& element, bool is_hit, double hit_chance, double rank_share, double x, double others,
              double host_x, const Block& block) const;
-  void Learn(const Role& role, const Block& block);
+  // Args: is_by_past: usual are seconds of a piece; false: ratios to the median of the samples.
+  static void Learn(const std::vector<Watched*>& watched, const Block& block, bool is_by_past);
+  static void BeginPast(const std::vector<Watched*>& fresh);
+  static void LimitBaselines(const std::vector<Watched*>& watched);
   bool IsSlow(const Element& element, const Role& role) const;
   double Threshold(const Role& role) const;
   SlowRank Describe(const Element& element, const Role& role) const;
