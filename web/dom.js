@@ -41,7 +41,7 @@ function update(node, spec) {
 }
 
 const SVG = "http://www.w3.org/2000/svg";
-const SVG_TAGS = new Set(["svg", "path", "text"]);
+const SVG_TAGS = new Set(["svg", "g", "path", "rect", "text"]);
 
 function create(spec) {
   if (!spec.tag) return document.createTextNode(String(spec));
@@ -90,6 +90,25 @@ function renderChildren(parent, specs) {
     next = next.nextSibling;
     gone.remove();
   }
+}
+
+// The same function, for handlers of events: what is called while it draws (an element that goes loses the focus) is drawn afterwards.
+export function drawer(draw) {
+  let isDrawing = false;
+  let isStale = false;
+  return () => {
+    isStale = true;
+    if (isDrawing) return;
+    isDrawing = true;
+    try {
+      for (let i = 0; isStale && i < 4; ++i) {
+        isStale = false;
+        draw();
+      }
+    } finally {
+      isDrawing = false;
+    }
+  };
 }
 
 // Makes these the holder's children. An element that has the focus and stays keeps it, wherever it moves.

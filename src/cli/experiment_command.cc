@@ -36,6 +36,7 @@ struct ExperimentRunOptions {
   experiment::RunOptions run;
   OutputOptions output;
   std::string html;
+  std::string figures;
 };
 
 int List(Experiments experiments, const OutputOptions& output) {
@@ -112,7 +113,7 @@ std::string RenderJson(const std::vector<ExperimentResult>& results, bool is_arr
 }
 
 int Run(Experiments experiments, const ExperimentRunOptions& options, const std::string& command_line) {
-  auto files = OutputFiles::Prepare(options.output, {options.html});
+  auto files = OutputFiles::Prepare(options.output, {options.html}, options.figures);
   if (!files.ok()) return ReportError(files.status());
   const auto chosen = FindExperiments(experiments, options.name);
   if (!chosen.ok()) return ReportError(chosen.status());
@@ -125,7 +126,9 @@ int Run(Experiments experiments, const ExperimentRunOptions& options, const std:
   // What was computed reaches the user even when another experiment fails.
   if (!outcome.results.empty()) {
     files->WriteJson("JSON", [&] { return RenderJson(outcome.results, options.name == kAll); });
-    files->Write(options.html, "Page", [&] { return experiment::RenderHtml(outcome.results, command_line); });
+    const auto page = [&] { return experiment::RenderHtml(outcome.results, command_line); };
+    files->Write(options.html, "Page", page);
+    files->WriteFigures(options.figures, page);
   }
   if (!files->status().ok()) return ReportError(files->status());
   if (outcome.exit_code != kExitOk) return outcome.exit_code;
@@ -161,6 +164,7 @@ void AddExperimentCommands(CLI::App& app, Experiments experiments, Invocation* i
   AddOutputOptions(run, &options->output, "Write the numbers as JSON to FILE; - prints only JSON");
   run->add_option("--html", options->html, "Write a self-contained HTML page to FILE; - prints only the page")
       ->type_name("FILE");
+  AddFiguresOption(run, &options->figures);
   run->footer(
       "Example: fairlead experiment run crux-near-optimality --reduced --html near.html\nExits with 0 even if a number "
       "is outside its band.");

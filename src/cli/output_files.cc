@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 
 #include "cli/command.h"
+#include "report/figure_data.h"
+#include "report/number_format.h"
 
 namespace fairlead::cli {
 namespace {
@@ -15,12 +19,22 @@ using report::OutputFormat;
 // Formats for other programs, which notes must not interrupt.
 bool IsForPrograms(OutputFormat format) { return format == OutputFormat::kCsv || format == OutputFormat::kMarkdown; }
 
+Status PrepareFolder(const std::string& path) {
+  if (path.empty()) return OkStatus();
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error && std::filesystem::is_directory(path, error)) return OkStatus();
+  return InvalidArgument(fmt::format("--figures {}: cannot create the folder: {}", path,
+                                     error ? error.message() : std::string("a file has this name")));
+}
+
 }  // namespace
 
 OutputFiles::OutputFiles(const OutputOptions& options)
     : json_path_(options.json_path()), format_(options.document_format()), renderer_(format_) {}
 
-Result<OutputFiles> OutputFiles::Prepare(const OutputOptions& options, std::initializer_list<std::string_view> paths) {
+Result<OutputFiles> OutputFiles::Prepare(const OutputOptions& options, std::initializer_list<std::string_view> paths,
+                                         const std::string& figures) {
   const OutputFormat format = options.document_format();
   if (format == OutputFormat::kJson && options.json_path() != "-") {
     return InvalidArgument(fmt::format(
@@ -35,6 +49,7 @@ Result<OutputFiles> OutputFiles::Prepare(const OutputOptions& options, std::init
   }
   FL_RETURN_IF_ERROR(PrepareOutputFolder(options.json));
   for (const std::string_view path : paths) FL_RETURN_IF_ERROR(PrepareOutputFolder(std::string(path)));
+  FL_RETURN_IF_ERROR(PrepareFolder(figures));
   if (IsForPrograms(format)) report::LiftOutputWidth();
   OutputFiles files(options);
   files.is_quiet_ = num_stdout == 1;
@@ -54,6 +69,23 @@ void OutputFiles::Write(const std::string& path, std::string_view what, const st
     fmt::print(IsForPrograms(format_) ? stderr : stdout, "{} written to {}\n", what, path);
   }
   if (!written.ok() && status_.ok()) status_ = written;
+}
+
+void OutputFiles::WriteFigures(const std::string& folder, const std::function<std::string()>& render) {
+  if (folder.empty()) return;
+  std::fflush(stdout);
+  const std::vector<report::FigureFile> figures = report::FiguresOf(render());
+  for (const report::FigureFile& figure : figures) {
+    const std::filesystem::path path = std::filesystem::path(folder) / figure.name;
+    Status written = WriteOutput(path.string() + ".svg", figure.svg);
+    if (written.ok() && !figure.csv.empty()) written = WriteOutput(path.string() + ".csv", figure.csv);
+    if (written.ok()) continue;
+    if (status_.ok()) status_ = written;
+    return;
+  }
+  if (is_quiet_) return;
+  fmt::print(IsForPrograms(format_) ? stderr : stdout, "{} written to {}\n",
+             report::FormatCount(figures.size(), "figure"), folder);
 }
 
 void OutputFiles::WriteJson(std::string_view what, const std::function<std::string()>& render) {

@@ -16,10 +16,11 @@ namespace fairlead::cli {
 class OutputFiles {
  public:
   // A long command must not find out at its end that its results can't be written: makes the folders that are missing.
-  // Args: paths: of all results but JSON; empty: not asked for.
+  // Args: paths: of all results but JSON; empty: not asked for. figures: a folder; likewise.
   // Errors: kInvalidArgument: several results would go to stdout; --format json with another --json FILE; those of
   // PrepareOutputFolder().
-  static Result<OutputFiles> Prepare(const OutputOptions& options, std::initializer_list<std::string_view> paths = {});
+  static Result<OutputFiles> Prepare(const OutputOptions& options, std::initializer_list<std::string_view> paths = {},
+                                     const std::string& figures = "");
 
   // Prints what there is to say, in the format that was asked for; nothing where another result goes to stdout. Several
   // documents are printed as if they were one.
@@ -28,6 +29,9 @@ class OutputFiles {
   // Writes what `render` returns if it is asked for, and says so: "Page written to out.html". What was computed reaches
   // the user even where another file can't be written.
   void Write(const std::string& path, std::string_view what, const std::function<std::string()>& render);
+  // Each figure of the page that `render` returns as a file of SVG, with one of CSV beside it where it has numbers.
+  // Nothing where the folder is empty.
+  void WriteFigures(const std::string& folder, const std::function<std::string()>& render);
   // The same where --json or --format json say.
   void WriteJson(std::string_view what, const std::function<std::string()>& render);
 

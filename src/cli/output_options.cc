@@ -30,4 +30,11 @@ void AddOutputOptions(CLI::App* command, OutputOptions* options, const std::stri
       ->capture_default_str();
 }
 
+void AddFiguresOption(CLI::App* command, std::string* folder) {
+  command
+      ->add_option("--figures", *folder,
+                   "Write each figure of the page as SVG, and its numbers as CSV, to the folder DIR")
+      ->type_name("DIR");
+}
+
 }  // namespace fairlead::cli

@@ -25,4 +25,7 @@ struct OutputOptions {
 // Args: json_help: what is written as JSON: "Write all results as JSON to FILE; - prints only JSON".
 void AddOutputOptions(CLI::App* command, OutputOptions* options, const std::string& json_help);
 
+// --figures DIR: the figures of the page as files; see OutputFiles::WriteFigures().
+void AddFiguresOption(CLI::App* command, std::string* folder);
+
 }  // namespace fairlead::cli

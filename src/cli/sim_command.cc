@@ -46,6 +46,7 @@ struct SimRunOptions {
   uint32_t num_threads = 0;
   OutputOptions output;
   std::string html;
+  std::string figures;
   std::string trace;
   std::vector<double> trace_s = {0, 60};
 };
@@ -90,11 +91,13 @@ Result<std::optional<sim::RecordingWindow>> FindRecordingWindow(const SimRunOpti
       sim::RecordingWindow{.from = SimTime::FromSeconds(Seconds(from)), .to = SimTime::FromSeconds(Seconds(to))});
 }
 
-int Deliver(const sim::SimulationReport& report, const SimRunOptions& options, const std::string& command_line,
-            OutputFiles files) {
+int Deliver(const sim::SimulationReport& report, const topology::Fabric& fabric, const SimRunOptions& options,
+            const std::string& command_line, OutputFiles files) {
   files.Print(report::RenderText(report));
   files.WriteJson("JSON", [&] { return report::RenderJson(report); });
-  files.Write(options.html, "Page", [&] { return report::RenderHtml(report, {.command = command_line}); });
+  const auto page = [&] { return report::RenderHtml(report, {.command = command_line, .fabric = &fabric}); };
+  files.Write(options.html, "Page", page);
+  files.WriteFigures(options.figures, page);
   files.Write(options.trace, "Timeline", [&] { return report::RenderTimeline(report); });
   for (const std::string& sentence : report::DescribeLeftOut(report)) fmt::print(stderr, "fairlead: {}\n", sentence);
   if (!files.status().ok()) return ReportError(files.status());
@@ -129,7 +132,7 @@ std::string CommandOfRun(const SimRunOptions& options, const std::string& policy
 
 int SimRun(const SimRunOptions& options, const std::string& command_line) {
   StopRequested();
-  auto files = OutputFiles::Prepare(options.output, {options.html, options.trace});
+  auto files = OutputFiles::Prepare(options.output, {options.html, options.trace}, options.figures);
   if (!files.ok()) return ReportError(files.status());
   const auto recorded = FindRecordingWindow(options);
   if (!recorded.ok()) return ReportError(recorded.status());
@@ -143,7 +146,7 @@ int SimRun(const SimRunOptions& options, const std::string& command_line) {
       *scenario,
       {.recorded = *recorded, .num_threads = options.num_threads, .keeps_others = true, .reproduce = reproduce});
   if (!report.ok()) return ReportError(report.status());
-  return Deliver(*report, options, command_line, *std::move(files));
+  return Deliver(*report, scenario->fabric, options, command_line, *std::move(files));
 }
 
 struct SimFwlOptions {
@@ -201,6 +204,7 @@ void AddSimRun(CLI::App& sim, Invocation* invocation) {
   run->add_option("--html", options->html,
                   "Write a self-contained HTML page with figures to FILE; - prints only the page")
       ->type_name("FILE");
+  AddFiguresOption(run, &options->figures);
   auto* trace =
       run->add_option("--trace", options->trace,
                       "Write what jobs and links do in the first draw of each policy as a timeline for Perfetto "

@@ -3,6 +3,7 @@
 
 #include "experiment/experiment_report.h"
 #include "report/html_page.h"
+#include "report/number_format.h"
 #include "report/svg_figure.h"
 #include "version.h"
 
@@ -42,6 +43,21 @@ std::string RenderNotes(const ExperimentResult& result) {
   return html + "</ul>\n";
 }
 
+// The first sentence: how many of the numbers are as published.
+std::string AnswerOf(std::span<const ExperimentResult> results) {
+  size_t num_judged = 0;
+  size_t num_inside = 0;
+  for (const ExperimentResult& result : results) {
+    for (const ResultRow& row : result.rows) {
+      if (!row.inside()) continue;
+      ++num_judged;
+      num_inside += *row.inside() ? 1 : 0;
+    }
+  }
+  if (num_judged == 0) return "No number is compared with a published band.";
+  return fmt::format("{} of {} that have a band are inside it.", num_inside, report::FormatCount(num_judged, "number"));
+}
+
 std::string RenderSection(const ExperimentResult& result) {
   std::string html = fmt::format("<section>\n<h2>{}</h2>\n<p>{}</p>\n", report::EscapeMarkup(result.title),
                                  report::EscapeMarkup(result.source));
@@ -59,8 +75,10 @@ std::string RenderSection(const ExperimentResult& result) {
 
 std::string RenderHtml(std::span<const ExperimentResult> results, const std::string& command) {
   const std::string title = results.size() == 1 ? results.front().title : fmt::format("{} experiments", results.size());
-  std::string body = fmt::format("<header>\n<p class=\"kicker\">Fairlead experiments</p>\n<h1>{}</h1>\n</header>\n",
-                                 report::EscapeMarkup(title));
+  std::string body = fmt::format(
+      "<header>\n<p class=\"kicker\">Fairlead experiments</p>\n<h1>{}</h1>\n<p "
+      "class=\"answer\">{}</p>\n</header>\n",
+      report::EscapeMarkup(title), AnswerOf(results));
   for (const ExperimentResult& result : results) body += RenderSection(result);
   body += fmt::format("<section>\n<h2>How to reproduce</h2>\n<pre>{}</pre>\n<p>Fairlead {}.</p>\n</section>\n",
                       report::EscapeMarkup(command), report::EscapeMarkup(kVersion));

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "report/figure_json.h"
 #include "report/line_figure.h"
 #include "report/number_format.h"
 #include "report/svg_figure.h"
@@ -101,11 +102,23 @@ void DrawGroup(const BarFigure& figure, const BarGroup& group, double left, doub
   DrawLabel(group.label, {left + width / 2, bottom + 17}, svg);
 }
 
+std::string DataOf(const BarFigure& figure) {
+  Json groups = Json::array();
+  for (const BarGroup& group : figure.groups) {
+    std::string label = group.label;
+    std::replace(label.begin(), label.end(), '\n', ' ');
+    groups.push_back(
+        {{"label", label}, {"values", FigureNumbers(group.values)}, {"marks", FigureNumbers(group.marks)}});
+  }
+  return FigureText({{"kind", "bar"}, {"series", figure.series}, {"groups", std::move(groups)}});
+}
+
 }  // namespace
 
 std::string Draw(const BarFigure& figure) {
   FL_CHECK(!figure.series.empty());
   SvgFigure svg(figure.width, figure.height, figure.title, figure.description);
+  svg.SetData(DataOf(figure));
   const Legend legend = PlanLegend(figure);
   const double top = kMarginTop + static_cast<double>(legend.size() - 1) * kLineHeight;
   const Box frame = {kMarginLeft, top, figure.width - kMarginLeft - kMarginRight, figure.height - top - kMarginBottom};

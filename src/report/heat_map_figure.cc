@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "report/figure_json.h"
 #include "report/printable_text.h"
 
 namespace fairlead::report {
@@ -188,6 +189,23 @@ void DrawPanel(const HeatMapFigure& figure, const Layout& layout, size_t index, 
   DrawMarkedLines(figure, layout, origin, svg);
 }
 
+std::string DataOf(const HeatMapFigure& figure) {
+  Json panels = Json::array();
+  for (const HeatPanel& panel : figure.panels) {
+    Json cells = Json::array();
+    for (const HeatCell& cell : panel.cells) {
+      Json one = Json::array({cell.row, cell.column, FigureNumber(cell.heat)});
+      if (cell.marked) one.push_back(1);
+      cells.push_back(std::move(one));
+    }
+    panels.push_back({{"heading", panel.heading}, {"cells", std::move(cells)}});
+  }
+  return FigureText({{"kind", "heat"},
+                     {"rows", figure.row_labels},
+                     {"columns", figure.column_labels},
+                     {"panels", std::move(panels)}});
+}
+
 }  // namespace
 
 std::string Draw(const HeatMapFigure& figure) {
@@ -195,6 +213,7 @@ std::string Draw(const HeatMapFigure& figure) {
   const size_t num_lines = (figure.panels.size() + layout.panels_per_line - 1) / layout.panels_per_line;
   const double height = layout.top + layout.panel_height * static_cast<double>(std::max<size_t>(1, num_lines));
   SvgFigure svg(figure.width, height, figure.title, figure.description);
+  svg.SetData(DataOf(figure));
   if (!figure.scale_label.empty()) DrawScale(figure, svg);
   size_t num_cells = 0;
   for (const HeatPanel& panel : figure.panels) num_cells += panel.cells.size();

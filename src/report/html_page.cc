@@ -5,6 +5,8 @@
 #include <cctype>
 
 #include "report/html_style.h"
+#include "report/printable_text.h"
+#include "report/report_script.h"
 #include "report/svg_figure.h"
 
 namespace fairlead::report {
@@ -20,12 +22,27 @@ bool IsDigitAt(std::string_view text, size_t i) {
 std::string RenderPage(std::string_view title, std::string_view body) {
   std::string page = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+      "script-src '{}'; "
+      "base-uri 'none'; form-action 'none'\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{} – Fairlead</title>\n<style>",
-      EscapeMarkup(title));
+      ReportScriptHash(), EscapeMarkup(title));
   page += PageStyle();
   page += "</style>\n</head>\n<body>\n<main>\n";
   page += body;
-  return page + "</main>\n</body>\n</html>\n";
+  page += "</main>\n<script type=\"module\">";
+  page += ReportScript();
+  return page + "</script>\n</body>\n</html>\n";
+}
+
+std::string PlaceInPage(std::string_view kind, std::string_view name) {
+  std::string anchor = std::string(kind) + "=";
+  for (const char c : CleanText(name)) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_plain = std::isalnum(byte) != 0 || c == '-' || c == '_' || c == '.' || c == '~';
+    anchor += is_plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
+  }
+  return anchor;
 }
 
 std::string RenderFigure(const PageFigure& figure, std::string_view heading_tag) {

@@ -69,6 +69,14 @@ std::string RenderCards(const std::vector<Card>& cards) {
   return html + "</div>\n";
 }
 
+// That with the greatest gain of utilization. Args: comparisons: not empty.
+std::vector<PolicyComparison>::const_iterator ShownComparison(const std::vector<PolicyComparison>& comparisons) {
+  return std::max_element(comparisons.begin(), comparisons.end(),
+                          [](const PolicyComparison& a, const PolicyComparison& b) {
+                            return a.Of(Goal::kBusy).difference.mean < b.Of(Goal::kBusy).difference.mean;
+                          });
+}
+
 std::string RenderHeadline(const std::vector<PolicySummary>& summaries,
                            const std::vector<PolicyComparison>& comparisons) {
   if (comparisons.empty()) {
@@ -81,10 +89,7 @@ std::string RenderHeadline(const std::vector<PolicySummary>& summaries,
           fmt::format("worst {}", FormatSlowdown(s.worst_slowdown.mean, s.slowdowns_are_bounds))},
          {"GPU-hours lost per day", FormatShort(s.gpu_hours_lost_per_day.mean), "", "against every job alone"}});
   }
-  const auto shown = std::max_element(comparisons.begin(), comparisons.end(),
-                                      [](const PolicyComparison& a, const PolicyComparison& b) {
-                                        return a.Of(Goal::kBusy).difference.mean < b.Of(Goal::kBusy).difference.mean;
-                                      });
+  const auto shown = ShownComparison(comparisons);
   std::vector<Card> cards;
   for (const Goal goal : {Goal::kBusy, Goal::kMeanSlowdown, Goal::kWorstSlowdown, Goal::kGpuHoursLost}) {
     cards.push_back(GoalCard(shown->Of(goal)));
@@ -98,9 +103,22 @@ std::string RenderHeadline(const std::vector<PolicySummary>& summaries,
 
 // ---- parts of the page
 
-std::string RenderHeader(const sim::SimulationReport& report, const std::vector<PolicySummary>& summaries) {
+// The first sentence. Empty: nothing was run.
+std::string AnswerOf(const std::vector<PolicySummary>& summaries, const std::vector<PolicyComparison>& comparisons) {
+  if (!comparisons.empty()) return SummarizeTrade(*ShownComparison(comparisons)) + ".";
+  if (summaries.empty()) return "";
+  const PolicySummary& s = summaries.front();
+  return fmt::format(
+      "Under {}, GPUs of running jobs compute {} of the time, and a job takes {} as long as alone on average.",
+      s.policy, s.busy.known() ? FormatPercent(s.busy.mean) : std::string(kUnknown),
+      FormatSlowdown(s.mean_slowdown.mean, s.slowdowns_are_bounds));
+}
+
+std::string RenderHeader(const sim::SimulationReport& report, const std::vector<PolicySummary>& summaries,
+                         const std::string& answer) {
   std::string html = "<header>\n<p class=\"kicker\">Fairlead simulation report</p>\n";
   html += fmt::format("<h1>{}</h1>\n", EscapeMarkup(report.scenario.empty() ? "(no title)" : report.scenario));
+  if (!answer.empty()) html += fmt::format("<p class=\"answer\">{}</p>\n", TypographicNumber(answer));
   if (!report.fabric_summary.empty()) html += fmt::format("<p>{}</p>\n", EscapeMarkup(report.fabric_summary));
   if (!summaries.empty()) {
     html += fmt::format("<p class=\"muted\">{}, up to {}</p>\n", EscapeMarkup(DescribeDraws(report, summaries)),
@@ -148,6 +166,13 @@ std::string RenderFigures(std::string_view heading, const std::vector<PageFigure
   return html + "</section>\n";
 }
 
+std::string RenderNetworks(const std::vector<std::string>& figures) {
+  if (figures.empty()) return "";
+  std::string html = "<section>\n<h2>The network</h2>\n";
+  for (const std::string& figure : figures) html += figure;
+  return html + "</section>\n";
+}
+
 std::string RenderNotes(const sim::SimulationReport& report) {
   std::string html = "<section>\n<h2>Assumptions</h2>\n";
   if (report.notes.empty()) return html + "<p class=\"muted\">The scenario states none.</p>\n</section>\n";
@@ -192,10 +217,10 @@ std::string RenderReproduction(const sim::SimulationReport& report, const HtmlOp
 
 std::string RenderBody(const sim::SimulationReport& report, const HtmlOptions& options) {
   const std::vector<PolicySummary> summaries = SummarizePolicies(report);
-  std::string html = RenderHeader(report, summaries);
-  if (summaries.empty()) return html + "<p>Nothing was run.</p>\n" + RenderNotes(report);
+  if (summaries.empty()) return RenderHeader(report, summaries, "") + "<p>Nothing was run.</p>\n" + RenderNotes(report);
 
   const std::vector<PolicyComparison> comparisons = CompareWithBaseline(report, summaries);
+  std::string html = RenderHeader(report, summaries, AnswerOf(summaries, comparisons));
   const FigureInput input{report, summaries, comparisons};
   html += RenderHeadline(summaries, comparisons);
   html += RenderPolicyTable(input);
@@ -203,10 +228,13 @@ std::string RenderBody(const sim::SimulationReport& report, const HtmlOptions& o
   html += RenderSentences("Jobs without progress", DescribeStalledJobs(report));
   html += RenderVerdicts(comparisons);
   html += RenderFigures("GPU utilization over time", DrawUtilization(input), false);
+  html += RenderFigures("Network and jobs over time", DrawNetworkOverTime(input), true);
   std::vector<PageFigure> slowdowns = DrawSlowdowns(input);
   for (PageFigure& figure : DrawJobChanges(input)) slowdowns.push_back(std::move(figure));
   html += RenderFigures("Slowdown of jobs", slowdowns, true, true);
+  if (options.fabric != nullptr) html += RenderNetworks(DrawNetworks(input, *options.fabric));
   html += RenderFigures("Load of the links", DrawLinkLoads(input), true);
+  html += RenderLinkTable(input);
   html += RenderFigures("Which jobs delay which", DrawContention(input), false);
   html += RenderJobTable(input);
   html += RenderSentences("Changes of paths and levels", DescribeControl(report));

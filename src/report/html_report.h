@@ -1,18 +1,21 @@
 // The result of `fairlead sim run --html`: one page for people who did not run it.
 //
-// Self-contained: no script, no font, no image from elsewhere, so that it can be mailed and still reads in ten years.
+// Self-contained: nothing from elsewhere, so that it can be mailed and still reads in ten years (html_page.h).
 // Light and dark by the reader's setting, and on paper.
 #pragma once
 
 #include <string>
 
 #include "sim/run_result.h"
+#include "topology/fabric.h"
 
 namespace fairlead::report {
 
 struct HtmlOptions {
   // The command that made the report, shown under "How to reproduce"; empty: only seeds and hashes are shown.
   std::string command;
+  // That of the scenario, for the picture of the network; null: there is none. Must outlive the call only.
+  const topology::Fabric* fabric = nullptr;
 };
 
 // Headline numbers, table of policies, why they differ, figures (page_figures.h), table of jobs, assumptions, how to

@@ -13,6 +13,7 @@ std::string_view PageStyle() {
   --h0: #e9edf1; --h1: #fdeccb; --h2: #fddba3; --h3: #fcc67c; --h4: #f9ac5c; --h5: #f28f43; --h6: #e36f33; --h7: #cb5029;
   --h8: #a93724; --h9: #822420; --h10: #571419;
   --mark: #16202b; --mark-ring: #ffffff;
+  --wire0: #d3dbe4; --wire1: #9cc3e6; --wire2: #4f94cf; --wire3: #e39a2d; --wire4: #c4501a; --down: #b42222;
 }
 @media screen and (prefers-color-scheme: dark) {
   :root {
@@ -23,6 +24,7 @@ std::string_view PageStyle() {
     --h0: #262d35; --h1: #3a2a20; --h2: #573422; --h3: #754024; --h4: #954d26; --h5: #b45d2a; --h6: #cf7133; --h7: #e58a45;
     --h8: #f2a664; --h9: #fac48f; --h10: #ffe6c6;
     --mark: #ffffff; --mark-ring: #14181d;
+    --wire0: #3a4552; --wire1: #3f6f9c; --wire2: #6aaee8; --wire3: #f0b45a; --wire4: #ff8a4c; --down: #ff9494;
   }
 }
 * { box-sizing: border-box; }
@@ -38,7 +40,8 @@ li { margin: 5px 0; }
 code, pre { font: 13.5px/1.5 ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", monospace; }
 pre { background: var(--panel); border: 1px solid var(--rule); border-radius: 6px; padding: 12px 14px; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere; }
 .kicker { color: var(--muted); font-size: 13px; font-weight: 600; letter-spacing: 0.04em; text-transform: uppercase; margin: 0; }
-.muted, figcaption { color: var(--muted); }
+.answer { font-size: 18px; line-height: 1.4; max-width: 70ch; }
+.muted, figcaption, .hint { color: var(--muted); }
 .good { color: var(--good); } .bad { color: var(--bad); }
 .partial { background: var(--warn-ground); color: var(--warn-ink); border-radius: 6px; padding: 10px 14px; font-weight: 550; max-width: none; }
 .badge { background: var(--warn-ground); color: var(--warn-ink); border-radius: 4px; padding: 1px 6px; font-size: 11px; font-weight: 700; letter-spacing: 0.03em; white-space: nowrap; }
@@ -50,7 +53,7 @@ pre { background: var(--panel); border: 1px solid var(--rule); border-radius: 6p
 .card .number small { font-size: 15px; font-weight: 550; letter-spacing: 0; }
 .card .detail { color: var(--muted); font-size: 13.5px; line-height: 1.45; font-variant-numeric: tabular-nums; }
 
-.scroll { overflow-x: auto; margin: 14px 0; }
+.scroll { overflow: auto; margin: 14px 0; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; line-height: 1.4; }
 th, td { padding: 6px 10px; text-align: left; vertical-align: top; border-bottom: 1px solid var(--grid); }
 th:first-child, td:first-child { padding-left: 0; }
@@ -93,6 +96,39 @@ svg .edge { fill: none; stroke: var(--muted); stroke-width: 1.2; opacity: 0.6; }
 svg .h0 { fill: var(--h0); } svg .h1 { fill: var(--h1); } svg .h2 { fill: var(--h2); } svg .h3 { fill: var(--h3); }
 svg .h4 { fill: var(--h4); } svg .h5 { fill: var(--h5); } svg .h6 { fill: var(--h6); } svg .h7 { fill: var(--h7); }
 svg .h8 { fill: var(--h8); } svg .h9 { fill: var(--h9); } svg .h10 { fill: var(--h10); }
+a { color: var(--accent); } td a { color: inherit; text-decoration-color: var(--rule); }
+tr.here td, tr:target td { background: var(--warn-ground); color: var(--warn-ink); }
+.wire { fill: none; stroke: var(--wire0); } .wire.thin { stroke-width: 1.2; } .wire.middle { stroke-width: 2; }
+.wire.wide { stroke-width: 3; } .wire.load1 { stroke: var(--wire1); } .wire.load2 { stroke: var(--wire2); }
+.wire.load3 { stroke: var(--wire3); } .wire.load4 { stroke: var(--wire4); }
+.wire.down { stroke: var(--down); stroke-dasharray: 6 4; } .wire.degraded { stroke: var(--down); stroke-dasharray: 12 3; }
+.picked .wire:not(.on) { opacity: 0.13; } .wire.on { stroke-width: 3.5; } .wire:hover { stroke-width: 5; }
+.place rect { fill: var(--page); stroke: var(--muted); } .place.on rect, .place:hover rect { stroke: var(--ink); stroke-width: 2; }
+.place:focus { outline: none; } .place:focus rect { stroke: var(--accent); stroke-width: 3; }
+svg .tier-name { font-weight: 600; } svg text.axis { fill: var(--muted); stroke: none; } svg .frame { stroke: var(--rule); fill: none; }
+.sample-of { display: inline-flex; gap: 4px; align-items: center; margin-right: 8px; } svg.sample { width: 24px; height: 10px; }
+.scale { color: var(--muted); font-size: 13.5px; max-width: none; } .value { min-height: 1.5em; font-size: 14px; }
+.tools { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; color: var(--muted); font-size: 13.5px; margin: 8px 0; max-width: none; }
+.tools:empty { display: none; }
+button, input, select { font: inherit; color: var(--ink); background: var(--page); border: 1px solid var(--muted); border-radius: 4px; padding: 2px 9px; max-width: 100%; }
+input[type="range"] { padding: 0; vertical-align: middle; } button { cursor: pointer; } button:disabled { opacity: 0.5; cursor: default; }
+.chip { border-radius: 999px; } .chip[aria-pressed="true"] { background: var(--accent); border-color: var(--accent); color: var(--page); }
+.sort { all: unset; cursor: pointer; } .sort:hover { text-decoration: underline; }
+:focus-visible, .sort:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+svg .off { display: none; } svg .curve-label[role] { cursor: pointer; } svg .curve-label[aria-pressed="false"] { opacity: 0.4; text-decoration: line-through; }
+svg .cursor { fill: none; stroke: var(--ink); stroke-width: 1; stroke-dasharray: 3 3; pointer-events: none; }
+svg .chosen { fill: var(--accent); opacity: 0.18; pointer-events: none; } svg.zooms { touch-action: pan-y; cursor: crosshair; }
+svg .curve { vector-effect: non-scaling-stroke; } svg .current { stroke: var(--ink); stroke-width: 2; }
+#tip { position: absolute; z-index: 9; max-width: min(380px, 90vw); padding: 6px 10px; border-radius: 6px; white-space: pre-line; pointer-events: none;
+  background: var(--ink); color: var(--page); font-size: 13px; line-height: 1.4; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+#tip[hidden] { display: none; }
+@media screen {
+  .on-paper { display: none; }
+  [data-ready] .scroll:has(> table) { max-height: 82vh; }
+  [data-ready] .scroll > table > thead th { position: sticky; top: 0; background: var(--page); z-index: 1; }
+  [data-ready] .scroll > table > thead .over th { position: static; }
+}
 svg rect.cell[class]:hover { stroke: var(--ink); stroke-width: 1; }
 
 @media screen and (max-width: 700px) {
@@ -100,6 +136,7 @@ svg rect.cell[class]:hover { stroke: var(--ink); stroke-width: 1; }
   .scroll-figure svg[viewBox^="0 0 1080"] { min-width: 860px; }
 }
 @media print {
+  .tools, [data-picture], #tip { display: none; }
   @page { margin: 14mm; }
   body { font-size: 10.5pt; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   main { padding: 0; max-width: none; }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <optional>
 
 #include "report/line_figure.h"
@@ -145,11 +147,19 @@ std::string WonCell(const FigureInput& input, JobId id) {
                      TypographicNumber(FormatShort(won)));
 }
 
+std::string LinkReference(const std::string& link) {
+  if (link.empty()) return std::string(kUnknown);
+  return fmt::format("<a href=\"#{}\">{}</a>", PlaceInPage("link", link), EscapeMarkup(link));
+}
+
 std::string JobRow(const FigureInput& input, JobId id) {
   const JobSummary* shown = FindJob(ShownPolicy(input), id);
   if (shown == nullptr) return "";
-  std::string row = "<tr>" + NumberCell(fmt::format("{}", id.value()));
-  row += fmt::format("<td class=\"name\">{}", EscapeMarkup(shown->name));
+  const std::string name = fmt::format("{} {}", id.value(), shown->name);
+  const std::string anchor = PlaceInPage("job", name);
+  std::string row = fmt::format("<tr id=\"{}\" data-job=\"{}\">", anchor, EscapeMarkup(name));
+  row += NumberCell(fmt::format("{}", id.value()));
+  row += fmt::format("<td class=\"name\"><a href=\"#{}\">{}</a>", anchor, EscapeMarkup(shown->name));
   if (!shown->model.empty() && shown->model != shown->name) {
     row += fmt::format("<br><span class=\"pm\">{}</span>", EscapeMarkup(shown->model));
   }
@@ -159,8 +169,7 @@ std::string JobRow(const FigureInput& input, JobId id) {
     row += job == nullptr ? NumberCell(kUnknown) : SpreadCell(job->slowdown, 2, 1, job->slowdown_is_bound);
   }
   row += WonCell(input, id) + NumberCell(FormatCount(shown->level));
-  row += fmt::format("<td class=\"link-name\">{}</td>",
-                     shown->bounding_link.empty() ? std::string(kUnknown) : EscapeMarkup(shown->bounding_link));
+  row += fmt::format("<td class=\"link-name\">{}</td>", LinkReference(shown->bounding_link));
   return row + fmt::format("<td class=\"reason\">{}</td></tr>\n", EscapeMarkup(shown->reason));
 }
 
@@ -223,6 +232,52 @@ std::string RenderJobTable(const FigureInput& input) {
                         FormatCount(ids.size() - num_shown, "job"));
   }
   return html + "</section>\n";
+}
+
+std::string RenderLinkTable(const FigureInput& input) {
+  struct Row {
+    const sim::LinkResult* link = nullptr;
+    double most = 0;
+    std::vector<const sim::LinkResult*> by_policy;  // [summary]; null: it carried nothing
+  };
+  std::map<LinkId, Row> found;
+  for (size_t p = 0; p < input.summaries.size(); ++p) {
+    for (const sim::LinkResult& link : FirstRun(input.report, input.summaries[p].policy).links) {
+      Row& row = found[link.id];
+      row.link = &link;
+      if (std::isfinite(link.utilization)) row.most = std::max(row.most, link.utilization);
+      row.by_policy.resize(input.summaries.size());
+      row.by_policy[p] = &link;
+    }
+  }
+  if (found.empty()) return "";
+  std::vector<Row> rows;
+  for (auto& [id, row] : found) rows.push_back(std::move(row));
+  std::ranges::stable_sort(rows, std::greater(), &Row::most);
+  std::string html = "<section>\n<h2>Links</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th>link</th><th>tier</th>";
+  for (const PolicySummary& summary : input.summaries) {
+    html += fmt::format("<th class=\"number-cell\">{}</th>", EscapeMarkup(summary.policy));
+  }
+  html += "<th class=\"number-cell\">jobs</th></tr></thead>\n<tbody>\n";
+  for (size_t i = 0; i < std::min(rows.size(), kNumLinkRowsShown); ++i) {
+    const Row& row = rows[i];
+    html += fmt::format("<tr id=\"{}\" data-link=\"{}\"><td class=\"link-name\">{}</td><td>{}</td>",
+                        PlaceInPage("link", row.link->name), EscapeMarkup(row.link->name), EscapeMarkup(row.link->name),
+                        topology::Name(row.link->tier));
+    uint32_t num_jobs = 0;
+    for (const sim::LinkResult* link : row.by_policy) {
+      html += NumberCell(link == nullptr ? std::string(kUnknown) : FormatPercent(link->utilization));
+      if (link != nullptr) num_jobs = std::max(num_jobs, link->num_jobs);
+    }
+    html += NumberCell(FormatCount(num_jobs)) + "</tr>\n";
+  }
+  html +=
+      "</tbody></table></div>\n<p class=\"muted\">Bytes carried relative to capacity over the whole run, first draw of "
+      "each policy; ";
+  html += rows.size() > kNumLinkRowsShown
+              ? fmt::format("the {} fullest of {}", kNumLinkRowsShown, FormatCount(rows.size(), "link"))
+              : "links that carried something";
+  return html + ". Jobs: those with a path over it at the end, under any of them at most.</p>\n</section>\n";
 }
 
 std::string RenderRunTable(const sim::SimulationReport& report) {

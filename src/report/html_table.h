@@ -21,6 +21,11 @@ inline constexpr size_t kNumJobRowsShown = 500;
 // Rows that are visible at once; further ones unfold.
 inline constexpr size_t kNumJobsUnfolded = 60;
 
+// One row per network link, the fullest under any policy first; at most kNumLinkRowsShown. Nothing where none carried
+// bytes.
+std::string RenderLinkTable(const FigureInput& input);
+inline constexpr size_t kNumLinkRowsShown = 200;
+
 // Draw, event hash and cost of each run.
 std::string RenderRunTable(const sim::SimulationReport& report);
 

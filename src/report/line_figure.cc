@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "report/figure_json.h"
 #include "report/printable_text.h"
 
 namespace fairlead::report {
@@ -120,6 +121,32 @@ std::vector<double> PlaceLabels(const LineFigure& figure, const LinePlot& plot) 
   return heights;
 }
 
+std::string DataOf(const LineFigure& figure, const LinePlot& plot) {
+  Json list = Json::array();
+  for (const LineSeries& series : figure.series) {
+    std::vector<double> x, y;
+    for (const Point& point : series.points) {
+      x.push_back(point.x);
+      y.push_back(point.y);
+    }
+    Json one = {{"label", series.label},
+                {"color", series.color % kNumSeriesColors},
+                {"x", FigureNumbers(x)},
+                {"y", FigureNumbers(y)}};
+    if (series.band_low.size() == x.size() && series.band_high.size() == x.size() && !x.empty()) {
+      one["low"] = FigureNumbers(series.band_low);
+      one["high"] = FigureNumbers(series.band_high);
+    }
+    if (series.stepped) one["stepped"] = true;
+    list.push_back(std::move(one));
+  }
+  return FigureText({{"kind", "line"},
+                     {"x", FigureAxis(figure.x_label, figure.x_domain, figure.x_ticks)},
+                     {"y", FigureAxis(figure.y_label, figure.y_domain, figure.y_ticks)},
+                     {"frame", FigureFrame(plot.frame)},
+                     {"series", std::move(list)}});
+}
+
 }  // namespace
 
 std::string SeriesStyle(size_t index) { return fmt::format("series s{}", index % kNumSeriesColors); }
@@ -141,6 +168,7 @@ void FitAxes(LineFigure* figure) {
 std::string Draw(const LineFigure& figure) {
   SvgFigure svg(figure.width, figure.height, figure.title, figure.description);
   const LinePlot plot = MakeLinePlot(figure);
+  svg.SetData(DataOf(figure, plot));
   DrawAxes(figure, plot, svg);
   for (const LineSeries& series : figure.series) DrawBand(series, plot, svg);
   for (const LineSeries& series : figure.series) DrawCurve(series, plot, svg);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace fairlead::report {
@@ -53,7 +54,8 @@ std::string FindMarkupError(std::string_view markup) {
     } else if (!tag.ends_with('/') && !IsVoid(name)) {
       open.push_back(name);
     }
-    i = name == "style" && !closes ? markup.find("</style>", end) : end;
+    const bool is_foreign = (name == "style" || name == "script") && !closes;
+    i = is_foreign ? std::min(markup.find("</" + name + ">", end), markup.size()) : end;
   }
   return open.empty() ? "" : fmt::format("<{}> is never closed", open.back());
 }

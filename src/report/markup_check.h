@@ -7,7 +7,7 @@
 namespace fairlead::report {
 
 // Empty when every tag is closed in order, every attribute is quoted, and every & begins an entity; else what is wrong
-// and where. Knows the void elements that the page uses; does not look into <style>.
+// and where. Knows the void elements that the page uses; does not look into <style> and <script>.
 std::string FindMarkupError(std::string_view markup);
 
 }  // namespace fairlead::report

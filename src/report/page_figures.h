@@ -8,6 +8,7 @@
 #include "report/policy_comparison.h"
 #include "report/run_summary.h"
 #include "sim/run_result.h"
+#include "topology/fabric.h"
 
 namespace fairlead::report {
 
@@ -27,6 +28,8 @@ struct FigureInput {
 
 // GPU utilization over simulated time: per policy the mean over draws, with a band from the least to the greatest.
 std::vector<PageFigure> DrawUtilization(const FigureInput& input);
+// Load of the network, and jobs that run, over the same time.
+std::vector<PageFigure> DrawNetworkOverTime(const FigureInput& input);
 // Share of jobs at or below a slowdown, all draws pooled.
 std::vector<PageFigure> DrawSlowdowns(const FigureInput& input);
 // The jobs with the greatest changes of GPU-hours, and their slowdown under each policy.
@@ -35,5 +38,9 @@ std::vector<PageFigure> DrawJobChanges(const FigureInput& input);
 std::vector<PageFigure> DrawLinkLoads(const FigureInput& input);
 // Seconds that each job (row) lost because of each other (column), mean over draws.
 std::vector<PageFigure> DrawContention(const FigureInput& input);
+
+// The fabric as layers under the first draw of each policy, of two at most: baseline and first candidate. Markup of
+// whole figures.
+std::vector<std::string> DrawNetworks(const FigureInput& input, const topology::Fabric& fabric);
 
 }  // namespace fairlead::report

@@ -5,12 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "report/axis.h"
+
 namespace fairlead::report {
 
 struct ScheduleBlock {
   double begin_s = 0;
   double end_s = 0;
-  double height = 1;  // of the lane, 0..1: a half for half of a link
+  double height = 1;      // of the lane, 0..1: a half for half of a link
+  std::string text = {};  // of its tooltip; empty: its lane and times
 };
 
 struct ScheduleLane {
@@ -26,6 +29,10 @@ struct ScheduleFigure {
   double end_s = 0;  // of the axis; blocks that reach beyond are cut
   std::vector<ScheduleLane> lanes;
   double width = 760;
+  double lane_height = 22;
+  double lane_gap = 6;
+  std::string time_label = "seconds";
+  std::vector<Tick> ticks = {};  // of the axis, at seconds; empty: round numbers of seconds
 };
 
 std::string Draw(const ScheduleFigure& figure);

@@ -101,8 +101,9 @@ void SvgFigure::AddLine(Point from, Point to, std::string_view style) {
                        FormatCoordinate(from.y), FormatCoordinate(to.x), FormatCoordinate(to.y), style);
 }
 
-void SvgFigure::AddPath(std::string_view path, std::string_view style) {
-  if (!path.empty()) text_ += fmt::format("<path d=\"{}\" class=\"{}\"/>\n", path, style);
+void SvgFigure::AddPath(std::string_view path, std::string_view style, std::string_view tooltip) {
+  if (path.empty()) return;
+  text_ += fmt::format("<path d=\"{}\" class=\"{}\"{}", path, style, CloseShape("path", tooltip));
 }
 
 void SvgFigure::AddBox(const Box& box, std::string_view style, std::string_view tooltip) {
@@ -136,7 +137,13 @@ void SvgFigure::AddVerticalText(Point at, std::string_view text, std::string_vie
                        FormatCoordinate(at.x), FormatCoordinate(at.y), style, EscapeMarkup(text));
 }
 
-std::string SvgFigure::Finish() { return std::exchange(text_, "") + "</svg>\n"; }
+std::string SvgFigure::Finish() {
+  std::string text = std::exchange(text_, "") + "</svg>\n";
+  const std::string data = std::exchange(data_, "");
+  constexpr std::string_view kBegin = "<svg";
+  if (!data.empty()) text.insert(kBegin.size(), " data-figure=\"" + EscapeMarkup(data) + "\"");
+  return text;
+}
 
 double LabelWidth(std::string_view text) { return kLabelColumnWidth * static_cast<double>(DisplayWidth(text)); }
 

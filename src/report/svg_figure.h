@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace fairlead::report {
@@ -48,7 +49,7 @@ class SvgFigure {
 
   // `style` is a list of class names, ours and therefore not escaped. Texts and tooltips are escaped.
   void AddLine(Point from, Point to, std::string_view style);
-  void AddPath(std::string_view path, std::string_view style);
+  void AddPath(std::string_view path, std::string_view style, std::string_view tooltip = "");
   void AddBox(const Box& box, std::string_view style, std::string_view tooltip = "");
   void AddDot(Point center, double radius, std::string_view style, std::string_view tooltip = "");
   void AddText(Point at, std::string_view text, std::string_view style, Anchor anchor = Anchor::kStart);
@@ -62,11 +63,16 @@ class SvgFigure {
   // Reads from bottom to top, centred on `at`.
   void AddVerticalText(Point at, std::string_view text, std::string_view style);
 
+  // What it shows, for the page's script and for those who want the numbers: becomes the attribute data-figure
+  // (figure_data.h).
+  void SetData(std::string json) { data_ = std::move(json); }
+
   // The finished element. The figure is empty afterwards.
   std::string Finish();
 
  private:
   std::string text_;
+  std::string data_;
 };
 
 // Pixels that a label of the figure font (12 px) takes, roughly; for margins.

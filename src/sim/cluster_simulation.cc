@@ -315,6 +315,10 @@ RunResult ClusterSimulation::MakeResult(bool partial) {
   result.level_changes = counters.level_changes;
   result.num_plans = counters.plans;
   result.control = control_.Take();
+  const topology::LinkHealth& health = controller_.health();
+  for (size_t i = 0; i < fabric_.num_links(); ++i) {
+    if (health[LinkId(i)] < 1) result.unwell_links.emplace_back(LinkId(i), health[LinkId(i)]);
+  }
   CollectResult({.fabric = fabric_,
                  .jobs = jobs_.all(),
                  .running = jobs_.running(),

@@ -255,6 +255,12 @@ void ResultCollector::CollectLinks(RunResult* result) const {
     for (LinkId link : LinksOf(state->paths)) ++num_jobs[link];
   }
   if (result->simulated_s <= 0) return;
+  std::map<LinkId, std::vector<JobId>> jobs_on;
+  for (const auto& [id, record] : run_.jobs) {
+    const std::vector<StretchView> stretches = StretchesOf(record);
+    if (stretches.empty()) continue;
+    for (const LinkId link : LinksOf(stretches.back().state->paths)) jobs_on[link].push_back(id);
+  }
   for (size_t i = 0; i < run_.fabric.num_links(); ++i) {
     const LinkId link(i);
     const topology::LinkTier tier = run_.fabric.tier(link);
@@ -266,6 +272,7 @@ void ResultCollector::CollectLinks(RunResult* result) const {
                              .capacity_bytes_per_s = capacity,
                              .utilization = run_.carried.total[link] / (capacity * result->simulated_s),
                              .num_jobs = num_jobs[link],
+                             .jobs = std::move(jobs_on[link]),
                              .utilization_over_time = {}});
   }
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -105,6 +106,7 @@ struct LinkResult {
   double capacity_bytes_per_s = 0;
   double utilization = 0;                    // bytes carried / (capacity x simulated time), 0..1
   uint32_t num_jobs = 0;                     // jobs with a path over it at the end
+  std::vector<JobId> jobs = {};              // whose last paths, of then or of their end, lead over it; ascending
   std::vector<float> utilization_over_time;  // [Timeline bin]; kept for the hottest links only
 };
 
@@ -160,10 +162,11 @@ struct RunResult {
   // Of the bytes that flows would have sent while full links held them back, the share that the saw-tooth of their
   // rates cost (congestion_loss.h); nothing: congestion control is not modelled.
   std::optional<double> congestion_loss;
-  std::vector<ControlChange> control;  // re-plans that changed something, by time
-  uint64_t num_plans = 0;              // re-plans
-  std::vector<JobResult> jobs;         // by id
-  std::vector<LinkResult> links;       // network links that carried bytes, by id
+  std::vector<ControlChange> control;                        // re-plans that changed something, by time
+  uint64_t num_plans = 0;                                    // re-plans
+  std::vector<JobResult> jobs;                               // by id
+  std::vector<LinkResult> links;                             // network links that carried bytes, by id
+  std::vector<std::pair<LinkId, double>> unwell_links = {};  // with less than all of their capacity at the end, by id
   Timeline timeline;
   // About one job, where ScenarioRunOptions asks for it and an allocation policy decides; by time.
   std::vector<scheduling::DecisionRecord> decisions;

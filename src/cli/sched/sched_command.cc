@@ -57,6 +57,7 @@ struct SchedRunOptions {
   size_t most_jobs = 0;
   OutputOptions output;
   std::string html;
+  std::string figures;
 };
 
 struct ChosenPolicy {
@@ -170,6 +171,18 @@ Status CheckKnown(const SchedRunOptions& options, const std::vector<ChosenPolicy
       options.known, options.cluster, cluster.num_types(), chooser->policy->name()));
 }
 
+// Sees every decision about a workload. `sizes` must outlive it.
+scheduling::DecisionObserver RecordSizes(std::vector<std::vector<HeldGpus>>* sizes) {
+  return [sizes](const scheduling::AllocationSnapshot& snapshot, const scheduling::AllocationPlan& plan) {
+    for (size_t i = 0; i < snapshot.jobs.size(); ++i) {
+      std::vector<HeldGpus>& changes = sizes->at(snapshot.jobs[i].id.index());
+      const auto num_gpus = static_cast<uint32_t>(plan.jobs[i].resources.num_gpus);
+      const uint32_t before = changes.empty() ? 0 : changes.back().num_gpus;
+      if (num_gpus != before) changes.push_back({snapshot.now.seconds().value(), num_gpus});
+    }
+  };
+}
+
 Result<SchedReport> RunAll(const SchedRunOptions& options) {
   FL_ASSIGN_OR_RETURN(const sim::ElasticCluster cluster, ParseCluster(options.cluster));
   FL_ASSIGN_OR_RETURN(const std::vector<ChosenPolicy> policies, CreatePolicies(options));
@@ -190,11 +203,16 @@ Result<SchedReport> RunAll(const SchedRunOptions& options) {
   simulation.learned = LearnedOptionsOf(options);
   if (options.rules == "sia") sim::ApplySiaRules(&simulation);
   for (const ChosenPolicy& policy : policies) {
-    SchedRun run{policy.label, {}, {}, 0};
+    SchedRun run{.policy = policy.label, .results = {}, .summary = {}, .wall_s = 0};
     const auto begin = std::chrono::steady_clock::now();
     for (const sim::WorkloadFile& workload : workloads) {
       std::vector<sim::ElasticJobSpec> jobs = workload.jobs();
       if (policy.chooses_batches) ChooseBatches(options, policy, cluster, &jobs);
+      simulation.observer = {};
+      if (run.results.empty()) {
+        run.sizes.resize(jobs.size());
+        simulation.observer = RecordSizes(&run.sizes);
+      }
       FL_ASSIGN_OR_RETURN(sim::ElasticResult result,
                           sim::RunElasticSimulation(jobs, *policy.policy, simulation, &StopRequested()));
       if (StopRequested()) return Status(StatusCode::kCancelled, "stopped before the end");
@@ -209,13 +227,15 @@ Result<SchedReport> RunAll(const SchedRunOptions& options) {
 
 int SchedRunCommand(const SchedRunOptions& options, const std::string& command_line) {
   StopRequested();
-  auto files = OutputFiles::Prepare(options.output, {options.html});
+  auto files = OutputFiles::Prepare(options.output, {options.html}, options.figures);
   if (!files.ok()) return ReportError(files.status());
   const auto report = RunAll(options);
   if (!report.ok()) return ReportError(report.status());
   files->Print(RenderSched(*report));
   files->WriteJson("JSON", [&] { return RenderSchedJson(*report); });
-  files->Write(options.html, "Page", [&] { return RenderSchedPage(*report, command_line); });
+  const auto page = [&] { return RenderSchedPage(*report, command_line); };
+  files->Write(options.html, "Page", page);
+  files->WriteFigures(options.figures, page);
   return files->status().ok() ? kExitOk : ReportError(files->status());
 }
 
@@ -301,6 +321,7 @@ void AddRun(CLI::App& sched, Invocation* invocation) {
   run->add_option("--html", options->html,
                   "Write a self-contained HTML page with figures to FILE; - prints only the page")
       ->type_name("FILE");
+  AddFiguresOption(run, &options->figures);
   run->footer(
       "Example: fairlead sched run workload.csv --profiles pollux-osdi21 --policy aiturbo,tiresias --json out.json");
   run->callback([options, invocation] { invocation->exit_code = SchedRunCommand(*options, invocation->command_line); });

@@ -1,4 +1,5 @@
-// The page of `fairlead sched run --html`: distributions of completion times and first waits, and the table's numbers.
+// The page of `fairlead sched run --html`: the answer, sizes over time, distributions of completion times and first
+// waits, and tables of policies and jobs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "report/html_page.h"
 #include "report/line_figure.h"
 #include "report/number_format.h"
+#include "report/schedule_figure.h"
 #include "report/svg_figure.h"
 #include "version.h"
 
@@ -91,6 +93,156 @@ PageFigure DrawUse(const SchedReport& report) {
   return {figure.title, Draw(figure), "Averages of the time between two points, of the first workload."};
 }
 
+constexpr size_t kNumLanesMax = 48;
+constexpr size_t kNumJobRowsMax = 1000;
+constexpr double kWaitHeight = 0.07;  // of a lane
+constexpr double kLeastHeight = 0.2;
+
+// The first sentence: whose jobs end soonest.
+std::string AnswerOf(const SchedReport& report) {
+  const auto mean = [](const SchedRun& run) { return run.summary.jct_s.mean; };
+  if (report.runs.empty()) return "No policy was run.";
+  const auto best = std::ranges::min_element(report.runs, {}, mean);
+  if (report.runs.size() == 1) {
+    return fmt::format("Under {} a job takes {} from submission to end on average.", best->policy,
+                       report::FormatDuration(mean(*best)));
+  }
+  const auto worst = std::ranges::max_element(report.runs, {}, mean);
+  if (mean(*best) >= mean(*worst))
+    return fmt::format("All policies let jobs take {} on average.", report::FormatDuration(mean(*best)));
+  return fmt::format("Under {} a job takes {} from submission to end on average, {:.0f} % less than the {} under {}.",
+                     best->policy, report::FormatDuration(mean(*best)), 100 * (1 - mean(*best) / mean(*worst)),
+                     report::FormatDuration(mean(*worst)), worst->policy);
+}
+
+// Jobs of the first workload to be drawn, in their order: those that were resized most often where there are many.
+std::vector<size_t> ChooseLanes(const SchedReport& report) {
+  const size_t num_jobs = report.runs.front().results.front().jobs.size();
+  std::vector<std::pair<size_t, size_t>> order;  // changes, job
+  for (size_t j = 0; j < num_jobs; ++j) {
+    size_t num_changes = 0;
+    for (const SchedRun& run : report.runs) num_changes += j < run.sizes.size() ? run.sizes[j].size() : 0;
+    order.emplace_back(num_changes, j);
+  }
+  std::ranges::stable_sort(order, [](const auto& a, const auto& b) { return a.first > b.first; });
+  order.resize(std::min(order.size(), kNumLanesMax));
+  std::vector<size_t> jobs;
+  for (const auto& [changes, job] : order) jobs.push_back(job);
+  std::ranges::sort(jobs);
+  return jobs;
+}
+
+report::ScheduleLane MakeLane(const sim::ElasticJobResult& job, const std::vector<HeldGpus>& sizes, double end_s,
+                              uint32_t most_gpus, size_t color) {
+  report::ScheduleLane lane{.label = job.name, .color = color, .is_faint = false, .blocks = {}};
+  const double until_s = job.completion_s.value_or(end_s);
+  const auto add = [&](double from_s, double to_s, uint32_t num_gpus) {
+    to_s = std::min(to_s, until_s);
+    if (to_s <= from_s) return;
+    const std::string what = num_gpus == 0 ? "waits" : report::FormatCount(num_gpus, "GPU");
+    const double share = static_cast<double>(num_gpus) / most_gpus;
+    lane.blocks.push_back({.begin_s = from_s,
+                           .end_s = to_s,
+                           .height = num_gpus == 0 ? kWaitHeight : std::max(kLeastHeight, share),
+                           .text = fmt::format("{}: {} from {} to {}", job.name, what, report::FormatDuration(from_s),
+                                               report::FormatDuration(to_s))});
+  };
+  double since_s = job.submission_s;
+  uint32_t num_gpus = 0;
+  for (const HeldGpus& change : sizes) {
+    add(since_s, change.since_s, num_gpus);
+    since_s = change.since_s;
+    num_gpus = change.num_gpus;
+  }
+  add(since_s, until_s, num_gpus);
+  return lane;
+}
+
+// A figure for each policy, all on the same axes.
+std::vector<PageFigure> DrawSizes(const SchedReport& report) {
+  if (report.runs.empty() || report.runs.front().results.empty()) return {};
+  const std::vector<size_t> jobs = ChooseLanes(report);
+  double end_s = 0;
+  uint32_t most_gpus = 1;
+  for (const SchedRun& run : report.runs) {
+    for (const sim::ElasticInterval& interval : run.results.front().intervals)
+      end_s = std::max(end_s, interval.begin_s);
+    for (const size_t j : jobs) {
+      end_s = std::max(end_s, run.results.front().jobs[j].completion_s.value_or(0));
+      for (const HeldGpus& change : run.sizes[j]) most_gpus = std::max(most_gpus, change.num_gpus);
+    }
+  }
+  const size_t num_jobs = report.runs.front().results.front().jobs.size();
+  std::vector<PageFigure> figures;
+  for (const SchedRun& run : report.runs) {
+    report::ScheduleFigure figure;
+    figure.title = fmt::format("Sizes over time under {}", run.policy);
+    figure.description =
+        fmt::format("GPUs that {} hold over time under {}; a bar is as high as its share of {}.",
+                    report::FormatCount(jobs.size(), "job"), run.policy, report::FormatCount(most_gpus, "GPU"));
+    figure.end_s = end_s;
+    figure.ticks = report::PlanTimeTicks({0, end_s}, 10);
+    figure.time_label = "time";
+    figure.width = 1080;
+    figure.lane_height = 12;
+    figure.lane_gap = 2;
+    for (const size_t j : jobs) {
+      figure.lanes.push_back(MakeLane(run.results.front().jobs[j], run.sizes[j], end_s, most_gpus,
+                                      figures.size() % report::kNumSeriesColors));
+    }
+    std::string caption = fmt::format("A bar as high as its lane: {}; a thin line: the job waits.",
+                                      report::FormatCount(most_gpus, "GPU"));
+    if (jobs.size() < num_jobs) {
+      caption += fmt::format(" {} of {}: those that were resized most often.", report::FormatCount(jobs.size()),
+                             report::FormatCount(num_jobs, "job"));
+    }
+    figures.push_back({run.policy, Draw(figure), std::move(caption)});
+  }
+  return figures;
+}
+
+std::string RenderJobTable(const SchedReport& report) {
+  if (report.runs.empty() || report.runs.front().results.empty()) return "";
+  const auto& jobs = report.runs.front().results.front().jobs;
+  std::string html =
+      "<section>\n<h2>Jobs</h2>\n<div class=\"scroll\"><table>\n<thead><tr class=\"over\"><th></th><th></th><th></th>";
+  std::string headings;
+  for (const SchedRun& run : report.runs) {
+    html += fmt::format("<th class=\"group\" colspan=\"3\"><span>{}</span></th>", report::EscapeMarkup(run.policy));
+    headings +=
+        "<th class=\"number-cell\">JCT</th><th class=\"number-cell\">first wait</th>"
+        "<th class=\"number-cell\">restarts</th>";
+  }
+  html +=
+      "</tr>\n<tr><th>job</th><th class=\"number-cell\">submitted</th><th class=\"number-cell\">GPUs asked for</th>" +
+      headings + "</tr></thead>\n<tbody>\n";
+  const auto cell = [](const std::string& text) {
+    return fmt::format("<td class=\"number-cell\">{}</td>", report::TypographicNumber(text));
+  };
+  for (size_t j = 0; j < std::min(jobs.size(), kNumJobRowsMax); ++j) {
+    const std::string place = report::PlaceInPage("job", jobs[j].name);
+    html += fmt::format("<tr id=\"{0}\" data-job=\"{1}\"><td class=\"name\"><a href=\"#{0}\">{1}</a></td>", place,
+                        report::EscapeMarkup(jobs[j].name));
+    html += cell(report::FormatDuration(jobs[j].submission_s)) + cell(report::FormatCount(jobs[j].requested_gpus));
+    for (const SchedRun& run : report.runs) {
+      const sim::ElasticJobResult& job = run.results.front().jobs[j];
+      const auto duration = [](bool is_known, double seconds) {
+        return is_known ? report::FormatDuration(seconds) : std::string(report::kUnknown);
+      };
+      html += cell(duration(job.completion_s.has_value(), job.jct_s()));
+      html += cell(duration(job.first_start_s.has_value(), job.first_start_s.value_or(0) - job.submission_s));
+      html += cell(report::FormatCount(job.num_restarts));
+    }
+    html += "</tr>\n";
+  }
+  html += "</tbody>\n</table></div>\n";
+  if (jobs.size() > kNumJobRowsMax) {
+    html += fmt::format("<p class=\"muted\">{} more are in the JSON.</p>\n",
+                        report::FormatCount(jobs.size() - kNumJobRowsMax));
+  }
+  return html + "</section>\n";
+}
+
 std::string RenderTable(const SchedReport& report) {
   std::string html =
       "<section>\n<h2>Policies</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th>policy</th>"
@@ -117,11 +269,18 @@ std::string RenderTable(const SchedReport& report) {
 
 std::string RenderSchedPage(const SchedReport& report, const std::string& command) {
   std::string body = fmt::format(
-      "<header>\n<p class=\"kicker\">Fairlead sched</p>\n<h1>{}</h1>\n<p>{} on {}. Policies know "
+      "<header>\n<p class=\"kicker\">Fairlead sched</p>\n<h1>{}</h1>\n<p class=\"answer\">{}</p>\n<p>{} on {}. "
+      "Policies know "
       "{}.</p>\n</header>\n",
-      report::EscapeMarkup(TitleOf(report)), report::FormatCount(report.num_jobs, "job"),
-      report::EscapeMarkup(DescribeCluster(report.cluster)), report::EscapeMarkup(report.known));
-  body += RenderTable(report) + "<section>\n<h2>Figures</h2>\n";
+      report::EscapeMarkup(TitleOf(report)), report::EscapeMarkup(AnswerOf(report)),
+      report::FormatCount(report.num_jobs, "job"), report::EscapeMarkup(DescribeCluster(report.cluster)),
+      report::EscapeMarkup(report.known));
+  body += RenderTable(report);
+  const std::vector<PageFigure> sizes = DrawSizes(report);
+  if (!sizes.empty()) body += "<section>\n<h2>Sizes over time</h2>\n";
+  for (const PageFigure& figure : sizes) body += RenderFigure(figure, "h3");
+  if (!sizes.empty()) body += "</section>\n";
+  body += "<section>\n<h2>Figures</h2>\n";
   body += RenderFigure(DrawDistribution(report, "Completion time", "From submission to end.",
                                         [](const SchedRun& run) {
                                           std::vector<double> times;
@@ -146,9 +305,9 @@ std::string RenderSchedPage(const SchedReport& report, const std::string& comman
                                         }),
                        "h3");
   body += RenderFigure(DrawUse(report), "h3");
-  body +=
-      fmt::format("</section>\n<section>\n<h2>How to reproduce</h2>\n<pre>{}</pre>\n<p>Fairlead {}.</p>\n</section>\n",
-                  report::EscapeMarkup(command), report::EscapeMarkup(kVersion));
+  body += "</section>\n" + RenderJobTable(report) +
+          fmt::format("<section>\n<h2>How to reproduce</h2>\n<pre>{}</pre>\n<p>Fairlead {}.</p>\n</section>\n",
+                      report::EscapeMarkup(command), report::EscapeMarkup(kVersion));
   return report::RenderPage(TitleOf(report), body);
 }
 

@@ -1,6 +1,7 @@
 // What `fairlead sched run` prints: one row per policy, as text and as JSON.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,11 +11,18 @@
 
 namespace fairlead::cli {
 
+// A job has so many GPUs from then on.
+struct HeldGpus {
+  double since_s = 0;
+  uint32_t num_gpus = 0;
+};
+
 struct SchedRun {
   std::string policy;                       // with the options that were set: "aiturbo fairness=0.5"
   std::vector<sim::ElasticResult> results;  // [workloads]
   sim::ElasticSummary summary;
   double wall_s = 0;
+  std::vector<std::vector<HeldGpus>> sizes = {};  // [job of the first workload] by time
 };
 
 struct SchedReport {

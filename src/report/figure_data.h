@@ -1,0 +1,32 @@
+// The numbers of a figure, beside its drawing: the page's script (web/report/report.js) makes tooltips and zoom of them, and
+// others a file of values.
+//
+// JSON in the attribute data-figure of each figure's svg element:
+//
+//   kind line      x, y: {label, low, high, ticks: [[value, label]]}, frame: [x, y, width, height] in pixels, series:
+//                  [{label, color, x: […], y: […], low: […], high: […]}]
+//   kind schedule  the same x and frame; lanes: [{label, blocks: [[begin, end, height, text]]}]
+//   kind bar       series: [label], groups: [{label, values: […], marks: […]}]
+//   kind heat      rows, columns: [label]; panels: [{heading, cells: [[row, column, heat, 1 where it is marked]]}]
+//   kind network   as topology_picture.h
+//
+// Numbers have six significant digits; what is not finite is null.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fairlead::report {
+
+// A figure of a page, as files.
+struct FigureFile {
+  std::string name;  // "03-gpu-utilization-over-time", unique in its page
+  std::string svg;   // a file of its own, with its style
+  std::string csv;   // empty: it has no numbers
+};
+
+// In the order of the page. Args: page: as RenderPage() makes it.
+std::vector<FigureFile> FiguresOf(std::string_view page);
+
+}  // namespace fairlead::report
