@@ -184,7 +184,7 @@ class ClientCommandTest(CommandCase):
         with open(answer) as file:
             self.assertEqual(json.load(file), gateway.answers["/v1/findings/4"])
         self.assert_refused(self.ask(gateway, "describe", "finding", "x"), "no finding 'x'", "findings --all")
-        self.assert_refused(self.ask(gateway, "describe", "job", "big", "--html", page), "--html and --json are for findings")
+        self.assert_refused(self.ask(gateway, "describe", "job", "big", "--html", page), "are for findings")
         gateway.answers["/v1/findings/4"] = dict(gateway.answers["/v1/findings/4"], waits=[{"from": 0, "to": 7}])
         result = self.ask(gateway, "describe", "finding", "4")
         self.assertEqual(result.returncode, 3)

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "cli/cluster/cluster_report.h"
 #include "cli/command.h"
 #include "cli/finding_sheet.h"
+#include "cli/incident_trace.h"
 #include "cli/named_choice.h"
 #include "cli/output_files.h"
 #include "codec/field_rules.h"
@@ -112,6 +114,7 @@ struct DescribeOptions {
   std::string kind;
   std::string name;
   std::string html;
+  std::string otlp;
   ControllerHttpOptions http;
   OutputOptions output;
 };
@@ -144,7 +147,7 @@ Result<Document> Describe(const DescribeOptions& options, ControllerHttp* contro
 }
 
 int DescribeOneFinding(const DescribeOptions& options, ControllerHttp* controller) {
-  auto files = OutputFiles::Prepare(options.output, {options.html});
+  auto files = OutputFiles::Prepare(options.output, {options.html, options.otlp});
   if (!files.ok()) return ReportError(files.status());
   const bool is_number = !options.name.empty() && options.name.size() <= 9 &&
                          options.name.find_first_not_of("0123456789") == std::string::npos;
@@ -157,10 +160,20 @@ int DescribeOneFinding(const DescribeOptions& options, ControllerHttp* controlle
   if (const std::string fault = codec::FindRecordFault(*detail); !fault.empty()) {
     return ReportError(Unavailable(path + " can't be read: " + fault));
   }
+  // What was done about it: the controller may not steer, and then nothing was.
+  report::Json log;
+  if (!options.otlp.empty()) {
+    const auto steering = controller->Get("/v1/steering");
+    if (steering.ok()) log = steering->value("log", report::Json());
+  }
   files->Print(DescribeFinding(*detail, UtcText));
   files->Write(options.html, "Page", [&] {
     return RenderFindingPage(*detail, UtcText,
                              fmt::format("Of the controller {}. Times are UTC.", options.http.server));
+  });
+  files->Write(options.otlp, "Trace", [&] {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return report::Dump(IncidentTrace(*detail, log, std::chrono::duration<double>(now).count()));
   });
   files->WriteJson("JSON", [&] { return report::Dump(*json); });
   return files->status().ok() ? kExitOk : ReportError(files->status());
@@ -170,10 +183,10 @@ int RunDescribe(const DescribeOptions& options) {
   auto controller = ControllerHttp::Open(options.http);
   if (!controller.ok()) return ReportError(controller.status());
   if (options.kind == "finding") return DescribeOneFinding(options, &*controller);
-  const bool is_for_findings = !options.html.empty() || !options.output.json.empty();
+  const bool is_for_findings = !options.html.empty() || !options.otlp.empty() || !options.output.json.empty();
   if (is_for_findings) {
     return ReportError(InvalidArgument(fmt::format(
-        "--html and --json are for findings; lists are JSON with `fairlead get {}s --json -`", options.kind)));
+        "--html, --otlp and --json are for findings; lists are JSON with `fairlead get {}s --json -`", options.kind)));
   }
   const auto document = Describe(options, &*controller);
   if (!document.ok()) return ReportError(document.status());
@@ -261,6 +274,12 @@ void AddDescribeCommand(CLI::App& app, Invocation* invocation) {
       ->check(OneOf(std::vector<std::string>{"job", "link", "host", "finding"}));
   describe->add_option("NAME", options->name, "Its name; for a finding, its number")->required();
   describe->add_option("--html", options->html, "Write a page about the finding to FILE")->type_name("FILE");
+  describe
+      ->add_option(
+          "--otlp", options->otlp,
+          "Write the incident, from suspicion to the first iteration, as a trace of OpenTelemetry (OTLP/JSON) to "
+          "FILE; - prints only the trace")
+      ->type_name("FILE");
   AddServerOptions(describe, &options->http);
   AddOutputOptions(describe, &options->output, "Write the finding as JSON to FILE; - prints only JSON");
   describe->footer("Example: fairlead describe finding 7 --html finding-7.html");
