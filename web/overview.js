@@ -2,8 +2,10 @@
 import { h } from "./dom.js";
 import { byName, count, counted, gpus, percent, seconds, span, speed, time, times, words } from "./format.js";
 import { fullnessOf, isUp, lostOf, slowdownOf } from "./facts.js";
+import { historySection } from "./history.js";
 import { matrices } from "./matrix.js";
 import { endPause, undo } from "./orders.js";
+import { topologyHref } from "./route.js";
 import { bar, eventTable, findingTable, link, linkList, mark, section, sortRows, table } from "./table.js";
 
 const STEP = 50;
@@ -180,7 +182,8 @@ function linksSection(facts) {
   const { list, bad, shareOf } = facts.links;
   const fullest = list.filter((row) => isUp(row) && row.load > 0).sort((a, b) => fullnessOf(b) - fullnessOf(a)).slice(0, 10);
   const down = [...bad].sort((a, b) => a.health - b.health || byName(a.name, b.name)).slice(0, STEP);
-  return section("Links between switches", matrices(facts.links),
+  return section("Links between switches",
+    h("p", { key: "picture" }, h("a", { href: topologyHref({ name: "", paths: "" }), id: "to-topology" }, "The network as a picture")), matrices(facts.links),
     down.length > 0 && h("h3", { key: "down-title" }, `Not up: ${down.length < bad.length ? `${down.length} of ` : ""}${counted(bad.length, "link")}`),
     down.length > 0 && linkRows("links-down", "Links that are not up", down, shareOf),
     fullest.length > 0 && h("h3", { key: "full-title" }, "The fullest"),
@@ -226,8 +229,8 @@ function eventsSection(facts) {
   return section("Events", events.length === 0 ? h("p", { class: "hint" }, "nothing happened yet") : eventTable("events", events, "The latest events"));
 }
 
-// Args: go: leads to another route of the overview; redraw: shows the same again.
-export function overview(facts, route, go, redraw) {
+// Args: go: leads to another route of the overview; redraw: shows the same again; past: the answer of /v1/history, null: not known.
+export function overview(facts, route, go, redraw, past) {
   const calls = attention(facts);
   return [
     h("p", { key: "answer", id: "answer" }, answerOf(facts)),
@@ -237,6 +240,7 @@ export function overview(facts, route, go, redraw) {
       facts.holding.length > 0 && findingsSection(facts),
       jobsSection(facts, route, go, redraw),
       lossSection(facts),
+      historySection(facts, past, redraw),
       facts.holding.length === 0 && findingsSection(facts),
       steeringSection(facts),
       linksSection(facts),

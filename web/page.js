@@ -1,12 +1,13 @@
 // The page: asks the controller again and again, and shows the view that the address names.
-import { Feed, keepToken, Refusal } from "./client.js";
-import { render } from "./dom.js";
+import { Feed, keepToken, News, Refusal } from "./client.js";
+import { drawer, render } from "./dom.js";
 import { deriveFacts } from "./facts.js";
 import { findingView } from "./finding.js";
 import { gpus, span } from "./format.js";
 import { startOrders } from "./orders.js";
 import { followSection, overview } from "./overview.js";
-import { overviewHref, readRoute } from "./route.js";
+import { overviewHref, readRoute, topologyHref } from "./route.js";
+import { topologyView } from "./topology.js";
 import { hostView, jobView, linkView } from "./views.js";
 
 const PERIOD_MS = 2000;
@@ -23,17 +24,20 @@ const feeds = {
   events: new Feed("/v1/events", (answer) => answer.events),
   steering: new Feed("/v1/steering", (answer) => answer),
 };
+const past = new Feed("/v1/history", (answer) => answer, 30000);
 let route = readRoute(location.hash);
 let paths = null;
 let proof = null;
+let network = null;
 let lastGoodMs = 0;
 let numRefreshes = 0;
+let wasTold = false;
 
 const isComplete = () => feeds.jobs.value !== null && feeds.hosts.value !== null && feeds.links.value !== null;
 
 // The overview shows no single path, so it asks for none.
 function feedOfPaths() {
-  if (route.view === "overview" || route.view === "finding") return null;
+  if (!["job", "link", "host"].includes(route.view)) return null;
   const of = route.view === "job" ? `job=${encodeURIComponent(route.name)}&limit=1000` : `limit=${PATHS_MAX}`;
   return new Feed(`/v1/connections?${of}`, (answer) => answer);
 }
@@ -42,22 +46,42 @@ function feedOfProof() {
   return route.view === "finding" ? new Feed(`/v1/findings/${encodeURIComponent(route.name)}`, (answer) => answer) : null;
 }
 
-function show() {
+// The whole as a picture, or what is inside of a part of it.
+function feedOfNetwork() {
+  if (route.view !== "topology") return null;
+  const parameters = [route.name && `open=${encodeURIComponent(route.name)}`, route.paths && `job=${encodeURIComponent(route.paths)}`].filter(Boolean);
+  return new Feed(`/v1/topology${parameters.length > 0 ? `?${parameters.join("&")}` : ""}`, (answer) => answer);
+}
+
+const show = drawer(() => {
   if (!isComplete()) return;
   const facts = deriveFacts(Object.fromEntries(Object.entries(feeds).map(([name, feed]) => [name, feed.value])));
   const views = { job: jobView, link: linkView, host: hostView, finding: findingView };
   const more = (route.view === "finding" ? proof : paths)?.value ?? null;
-  const content = route.view === "overview" ? overview(facts, route, go, show) : views[route.view](facts, route.name, more);
+  const content = route.view === "overview" ? overview(facts, route, go, show, past.value)
+    : route.view === "topology" ? topologyView(route, network?.value ?? null, { isMissing: network?.isMissing, go: goInNetwork, redraw: show })
+      : views[route.view](facts, route.name, more);
   render(byId("content"), content);
   const lost = facts.losers.length > 0 ? `${gpus(facts.lost)} GPUs lost` : "Fairlead";
-  document.title = route.view === "overview" ? `${lost}${lost === "Fairlead" ? "" : " – Fairlead"}` : `${route.view} ${route.name} – Fairlead`;
-}
+  document.title = route.view === "overview" ? `${lost}${lost === "Fairlead" ? "" : " – Fairlead"}` : `${route.view} ${route.name}`.trim() + " – Fairlead";
+});
 
 // Changes what the overview shows, without an entry in the history for each letter that is typed.
 function go(next) {
   history.replaceState(null, "", overviewHref(next));
   route = readRoute(location.hash);
   show();
+}
+
+// Another job's paths in the same picture, which stays until the answer is there.
+function goInNetwork(next) {
+  history.replaceState(null, "", topologyHref(next));
+  route = readRoute(location.hash);
+  const before = network?.value ?? null;
+  network = feedOfNetwork();
+  network.value = before;
+  show();
+  refreshNow();
 }
 
 function showAge() {
@@ -82,17 +106,26 @@ function showErrors(errors) {
 }
 
 async function refresh() {
-  const all = [...Object.values(feeds), paths, proof].filter(Boolean);
-  const results = await Promise.allSettled(all.map((feed) => feed.refresh()));
+  const own = [route.view === "overview" && past, paths, proof, network].filter(Boolean);
+  const isTold = news.isFresh();
+  if (wasTold && !isTold) for (const feed of Object.values(feeds)) feed.hurry();
+  wasTold = isTold;
+  const results = await Promise.allSettled([...Object.values(feeds).map((feed) => feed.refresh(isTold)), ...own.map((feed) => feed.refresh())]);
   const errors = results.filter((result) => result.status === "rejected").map((result) => result.reason);
   const start = performance.now();
-  if (errors.length === 0) lastGoodMs = start;
+  if (errors.length === 0) lastGoodMs = isTold ? Math.max(lastGoodMs, news.heardMs) : start;
   showErrors(errors);
   showAge();
   show();
   document.documentElement.dataset.refreshes = String(++numRefreshes);
   document.documentElement.dataset.renderMs = (performance.now() - start).toFixed(1);
 }
+
+// Asks for what has changed as soon as the controller says so. While it does, lists that stay the same are left alone.
+const news = new News((names) => {
+  for (const name of names) feeds[name]?.hurry();
+  if (names.length > 0) refreshNow();
+});
 
 let timer = 0;
 let isRefreshing = false;
@@ -119,17 +152,24 @@ window.addEventListener("hashchange", () => {
   route = readRoute(location.hash);
   paths = feedOfPaths();
   proof = feedOfProof();
+  network = feedOfNetwork();
   show();
   byId("view-title")?.focus({ preventScroll: true });
   window.scrollTo(0, 0);
   refreshNow();
 });
-document.addEventListener("visibilitychange", () => !document.hidden && refreshNow());
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) return news.close();
+  news.listen();
+  return refreshNow();
+});
 document.addEventListener("click", followSection);
 byId("token-form").addEventListener("submit", (event) => {
   event.preventDefault();
   keepToken(byId("token").value.trim());
   byId("token").value = "";
+  news.close();
+  news.listen();
   refreshNow();
 });
 startOrders(() => {
@@ -139,5 +179,7 @@ startOrders(() => {
 });
 paths = feedOfPaths();
 proof = feedOfProof();
+network = feedOfNetwork();
 setInterval(showAge, 1000);
+news.listen();
 refreshNow();

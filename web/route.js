@@ -1,6 +1,7 @@
-// What the address asks for: "#job=gpt", "#link=leaf0->spine1", "#host=h3", "#finding=7", or the overview with "#filter=gpt&sort=level&order=up".
+// What the address asks for: "#job=gpt", "#link=leaf0->spine1", "#host=h3", "#finding=7", "#topology=leaf0..leaf9&paths=gpt", or the overview with
+// "#filter=gpt&sort=level&order=up".
 
-export const VIEWS = ["job", "link", "host", "finding"];
+export const VIEWS = ["topology", "job", "link", "host", "finding"];
 
 // Args: hash: with or without its "#".
 export function readRoute(hash) {
@@ -9,6 +10,7 @@ export function readRoute(hash) {
   return {
     view: view ?? "overview",
     name: view ? parameters.get(view) : "",
+    paths: parameters.get("paths") ?? "",
     filter: parameters.get("filter") ?? "",
     hosts: parameters.get("hosts") ?? "",
     sort: parameters.get("sort") ?? "lost",
@@ -18,6 +20,11 @@ export function readRoute(hash) {
 
 export function hrefOf(view, name) {
   return `#${view}=${encodeURIComponent(name)}`;
+}
+
+// Args: name: what is opened; empty: nothing. paths: of which job; empty: none.
+export function topologyHref({ name, paths }) {
+  return `#topology${name ? `=${encodeURIComponent(name)}` : ""}${paths ? `&paths=${encodeURIComponent(paths)}` : ""}`;
 }
 
 // Of the overview.

@@ -1,10 +1,12 @@
 // One job, one link, one host: its numbers, and the way from each to the others.
+import { save } from "./client.js";
 import { h } from "./dom.js";
 import { byName, count, counted, flops, gpus, percent, seconds, span, speed, time, times, words } from "./format.js";
 import { hostPart, isUp, lostOf, slowdownOf } from "./facts.js";
 import { endPause, offerSpare, pause, undo } from "./orders.js";
 import { linkRows } from "./overview.js";
 import { plainReason } from "./reason.js";
+import { topologyHref } from "./route.js";
 import { eventsAbout, factList, findingTable, link, linkList, mark, section, table } from "./table.js";
 
 const PATHS_MAX = 100;
@@ -67,6 +69,22 @@ function pauseFact(facts, name) {
   return ["steering", [mark(steered.condition === "running" ? "good" : "bad", state), " ", button]];
 }
 
+// What became of the last timeline that was asked for.
+const said = { job: "", text: "" };
+
+async function saveTimeline(name) {
+  const say = (text) => {
+    Object.assign(said, { job: name, text });
+    document.getElementById("timeline-answer").textContent = text;
+  };
+  try {
+    await save(`/v1/jobs/${encodeURIComponent(name)}/trace`, `${name.replaceAll(/[^\w.-]+/g, "-")}.trace.json`);
+    say("Saved: open it at ui.perfetto.dev.");
+  } catch (error) {
+    say(`⚠ Not saved: ${error.message}`);
+  }
+}
+
 // The job's hosts, as far as the diagnosis or its paths name them.
 function hostsOf(facts, name, paths) {
   const names = new Set(facts.steeredJob.get(name)?.hosts ?? []);
@@ -113,8 +131,10 @@ export function jobView(facts, name, paths) {
       ["size", `${counted(job.gpus ?? null, "GPU")}, ${counted(job.hosts, "host")}, ${counted(job.connections, "connection")}`],
       job.unmanaged_queue_pairs > 0 && ["without a path of ours", mark("bad", counted(job.unmanaged_queue_pairs, "queue pair"))],
       ["hosts", linkList("host", hostsOf(facts, name, paths), 12)],
+      ["paths", h("a", { href: topologyHref({ name: "", paths: name }) }, "in the picture of the network")],
       ["intensity", `${flops(job.intensity_flop_per_s)}: what it computes for each second on the network`],
       pauseFact(facts, name),
+      ["timeline", [h("button", { key: "save", type: "button", onclick: () => saveTimeline(name) }, "Save for Perfetto"), " ", h("span", { key: "answer", id: "timeline-answer", role: "status" }, said.job === name && said.text)]],
     ]),
     h("div", { key: "sections", class: "sections" },
       findingsSection(facts, (finding) => finding.job === name), reasonSection(job), peersSection(facts, job, paths),

@@ -90,6 +90,7 @@ class TrafficController {
   std::vector<HostView> Hosts() const { return ViewHosts(fabric_, streams_); }
   std::vector<JobOnFabric> Jobs() const { return ViewJobs(fabric_, paths_, jobs_, levels_); }
   std::vector<QueuePairOnFabric> QueuePairs() const { return ViewQueuePairs(paths_, jobs_, moves_); }
+  std::vector<JobPaths> Paths() const { return ViewJobPaths(fabric_, paths_, jobs_); }
   std::vector<LinkOnFabric> Links() const { return ViewLinks(fabric_, paths_); }
   // Of hosts, oldest first.
   const std::deque<NodeCheckView>& Checks() const { return testing_.checks().views(); }

@@ -1,5 +1,6 @@
 #include "controller/traffic_views.h"
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <set>
@@ -125,6 +126,29 @@ std::vector<QueuePairOnFabric> ViewQueuePairs(const traffic::PathService& paths,
                      .wire_port = moves.WirePortOf(held),
                      .links = {held.links.begin(), held.links.end()}});
   });
+  return views;
+}
+
+std::vector<JobPaths> ViewJobPaths(const topology::Fabric& fabric, const traffic::PathService& paths,
+                                   const JobTable& jobs) {
+  std::map<JobId, std::vector<LinkId>> links_of;
+  IdVector<LinkId, JobId> last_user(fabric.num_links(), JobId());  // queue pairs of a job come together as a rule
+  paths.VisitQueuePairs([&](const traffic::HeldQueuePair& held) {
+    std::vector<LinkId>& links = links_of[held.lease.job];
+    for (const LinkId link : held.links) {
+      if (last_user[link] == held.lease.job || !topology::IsNetwork(fabric.tier(link))) continue;
+      last_user[link] = held.lease.job;
+      links.push_back(link);
+    }
+  });
+  std::vector<JobPaths> views;
+  for (auto& [id, links] : links_of) {
+    const LiveJob* job = jobs.Find(id);
+    if (job == nullptr) continue;
+    std::sort(links.begin(), links.end());
+    links.erase(std::unique(links.begin(), links.end()), links.end());
+    views.push_back({job->name, std::move(links)});
+  }
   return views;
 }
 

@@ -65,12 +65,21 @@ struct LinkOnFabric {
   double load = 0;  // sum of weights
 };
 
+// The links on a job's paths, each once, ascending.
+struct JobPaths {
+  std::string name;
+  std::vector<LinkId> links;
+};
+
 std::vector<HostView> ViewHosts(const topology::Fabric& fabric, const AgentStreams& streams);
 // By number.
 std::vector<JobOnFabric> ViewJobs(const topology::Fabric& fabric, const traffic::PathService& paths,
                                   const JobTable& jobs, const LevelPlanner& levels);
 std::vector<QueuePairOnFabric> ViewQueuePairs(const traffic::PathService& paths, const JobTable& jobs,
                                               const PortMoves& moves);
+// Of all jobs, by number.
+std::vector<JobPaths> ViewJobPaths(const topology::Fabric& fabric, const traffic::PathService& paths,
+                                   const JobTable& jobs);
 // Between switches, and of NICs: what the network is made of.
 std::vector<LinkOnFabric> ViewLinks(const topology::Fabric& fabric, const traffic::PathService& paths);
 

@@ -44,6 +44,8 @@ class Cluster:
                 self._cable(f"leaf{leaf}", f"spine{spine}", "leaf-spine", (leaf * 3 + spine * 2) % 9)
         self.link = {link["name"]: link for link in self.links}
         self.findings = []
+        self.history = {"period_s": 60, "columns": ["at_s", "jobs", "gpus", "lost_sharing", "lost_findings", "isolated_gpus", "findings", "isolated_hosts",
+                                                    "links_not_up", "hosts_connected", "path_changes", "actions"], "rows": []}
         self.events = [{"number": 1, "time_s": self.now - 60, "severity": "info", "subject": "steering", "text": "mode act"}]
         self.steering = {"mode": "act", "back_end": "hook", "isolated": [], "hosts": [], "jobs": [
             {"name": job["name"], "condition": "running", "hosts": hosts, "paused_until_s": None, "isolated_last_day": 0}
@@ -84,6 +86,59 @@ class Cluster:
                                             f"leaf{end}->{other}/nic0"]})
         return {"total": len(views), "connections": views[:limit]}
 
+    def topology(self, open_node, job):
+        """As src/report/topology_picture.h, in little: leaves as runs of 16 where there are more than 64, None where there is no such node."""
+        leaves = [f"leaf{i}" for i in range(self.num_leaves)]
+        spines = [f"spine{i}" for i in range(self.num_spines)]
+        length = 1 if self.num_leaves <= 64 else 16
+        first, _, last = open_node.partition("..")
+        if open_node and (first not in leaves or (last and last not in leaves)):
+            return None
+        if open_node:
+            leaves = leaves[leaves.index(first):leaves.index(last or first) + 1]
+            length = 1
+        below = [i for i, leaf in enumerate(self.leaf_of) if f"leaf{leaf}" in leaves]
+        hosts = below if len(below) <= 64 else []
+        nodes = [{"name": f"h{i}", "tier": "host"} for i in hosts]
+        place = {f"h{i}": n for n, i in enumerate(hosts)}
+        for begin in range(0, len(leaves), length):
+            run = leaves[begin:begin + length]
+            place.update((leaf, len(nodes)) for leaf in run)
+            node = {"name": run[0] if len(run) == 1 else f"{run[0]}..{run[-1]}", "tier": "leaf", "hosts": sum(f"leaf{leaf}" in run for leaf in self.leaf_of)}
+            if len(run) > 1:
+                node["members"] = len(run)
+            if len(run) > 1 or (not hosts and node["name"] != open_node):
+                node["opens"] = True
+            nodes.append(node)
+        for spine in spines:
+            place[spine] = len(nodes)
+            nodes.append({"name": spine, "tier": "spine"})
+        most = max((link["load"] for link in self.links), default=0) or 1
+        lines, of_link = {}, {}
+        for link in self.links:
+            ends = sorted((place.get(link["from"].split("/")[0]), place.get(link["to"].split("/")[0])), key=lambda p: -1 if p is None else p)
+            if None in ends:
+                continue
+            line = lines.setdefault(tuple(ends), {"below": ends[0], "above": ends[1], "name": link["name"], "capacity_bytes_per_s": 0, "load": 0,
+                                                  "number": len(lines), "cables": 0})
+            of_link[link["name"]] = line["number"]
+            line["cables"] += 0.5
+            line["capacity_bytes_per_s"] += link["capacity_bytes_per_s"] / 2
+            if link["load"] / most > line["load"]:
+                line.update(load=link["load"] / most, name=link["name"])
+            if link["health"] < 1:
+                kind = "down" if link["state"] == "down" else "degraded"
+                line.update({kind: line.get(kind, 0) + 1, "name": link["name"]})
+        shown = [{key: value for key, value in line.items() if key != "number"} for line in lines.values()]
+        paths = {one["name"]: {name for path in self.connections(one["name"], 10_000)["connections"] for name in path["links"]} for one in self.jobs[:60]}
+        if job and job not in paths:
+            return None
+        jobs = [{"name": name, "links": sorted({of_link[link] for link in links if link in of_link}),
+                 "meets": [other for other in paths if other != name and paths[other] & links][:12]} for name, links in paths.items()]
+        return {"open": open_node or None, "nodes": nodes, "links": shown, "jobs": jobs, "jobs_count": len(self.jobs),
+                "tiers": [{"tier": "host", "name": "hosts", "count": len(self.hosts)}, {"tier": "leaf", "name": "leaves", "count": self.num_leaves},
+                          {"tier": "spine", "name": "spines", "count": self.num_spines}]}
+
     def find(self, number, job, host, text, cleared_at_s=None, syndrome="comm_slow"):
         self.findings.append({"job": job, "id": number, "syndrome": syndrome, "culprits": [f"rank 3 on {host}"], "hosts": [host],
                               "ranks": [3], "suspected_at_s": self.now - 40, "confirmed_at_s": self.now - 20,
@@ -111,6 +166,16 @@ class Cluster:
         self.steering["hosts"].append({"name": host, "condition": "isolated"})
         self.steering["log"].append({"at_s": self.now - 10, "kind": "action", "action": 1, "host": 0, "host_name": host,
                                      "description": f"isolate host {host}", "reason": "rank 3 is slow"})
+
+    def remember(self, minutes=24 * 60):
+        """A day as src/service/controller/cluster_history.h keeps it: busy, with half an hour in which something was found."""
+        begin = int(self.now) // 60 * 60 - 60 * minutes
+        gpus = sum(job["gpus"] for job in self.jobs)
+        for minute in range(minutes + 1):
+            found = 700 <= minute < 730
+            wave = 0.6 + 0.4 * ((minute // 180) % 2)
+            self.history["rows"].append([begin + 60 * minute, len(self.jobs), round(gpus * wave, 3), round(gpus * 0.05 * wave, 3), gpus * 0.3 if found else 0, 8 if found else 0,
+                                         1 if found else 0, 1 if found else 0, 0, len(self.hosts), 12 if minute in (700, 731) else 0, 1 if found and minute == 700 else 0])
 
     def be_troubled(self):
         """A bit of everything that is bad."""
@@ -147,6 +212,8 @@ class MockController:
         self.order_delay_s = 0
         self.asked, self.orders, self.posts = {}, [], 0
         self.ticks = False
+        self.streams = False
+        self.news = []  # lists that have changed, for those who listen
         handler = type("Handler", (Handler,), {"mock": self})
         self.sockets = set()
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
@@ -167,6 +234,13 @@ class MockController:
             return cluster.connections(query.get("job", [""])[0], min(10_000, int(query.get("limit", ["10000"])[0])))
         if path == "/v1/steering":
             return cluster.steering
+        if path.startswith("/v1/jobs/") and path.endswith("/trace"):
+            name = urllib.parse.unquote(path.removeprefix("/v1/jobs/").removesuffix("/trace"))
+            return {"otherData": {"job": name}, "traceEvents": []} if any(job["name"] == name for job in cluster.jobs) else None
+        if path == "/v1/history":
+            return cluster.history
+        if path == "/v1/topology":
+            return cluster.topology(query.get("open", [""])[0], query.get("job", [""])[0])
         if path.startswith("/v1/findings/"):
             return cluster.prove(int(path.removeprefix("/v1/findings/")))
         name = path.removeprefix("/v1/")
@@ -241,10 +315,27 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.answer(200, text=file.read_bytes(), kind=TYPES[file.suffix])
         if self.role() < 1:
             return self.refuse()
+        if self.mock.streams and address.path == "/v1/events" and "text/event-stream" in self.headers.get("Accept", ""):
+            return self.stream()
         shown = self.mock.show(address.path, urllib.parse.parse_qs(address.query))
         if shown is None:
             return self.answer(404, {"error": f"there is no {address.path}"})
         return self.answer(200, shown)
+
+    def stream(self):
+        """As src/service/controller/list_watch.h, every 0.2 s."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        told = 0
+        with contextlib.suppress(OSError):
+            while self.connection in self.mock.sockets and self.mock.streams:
+                names, told = self.mock.news[told:], len(self.mock.news)
+                self.wfile.write(f"event: changed\ndata: {json.dumps(names)}\n\n".encode())
+                self.wfile.flush()
+                time.sleep(0.2)
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -37,12 +37,18 @@ class PageTest(unittest.TestCase):
 
     def refresh(self):
         """Until the page shows a newer answer of each list. Where a list is slow to come, it asks for it less often."""
-        asked = {path: count for path, count in self.mock.asked.items() if path.startswith("/v1/")}
+        asked = {path: count for path, count in self.mock.asked.items() if path.startswith("/v1/") and path != "/v1/history"}
         end = time.monotonic() + 30
         while any(self.mock.asked[path] == count for path, count in asked.items()) and time.monotonic() < end:
             time.sleep(0.03)
         before = int(self.browser.evaluate("document.documentElement.dataset.refreshes"))
         self.browser.wait(f"document.documentElement.dataset.refreshes > {before}")
+
+    def refresh_of(self, path):
+        asked = self.mock.asked[path]
+        end = time.monotonic() + 10
+        while self.mock.asked[path] < asked + 2 and time.monotonic() < end:
+            time.sleep(0.03)
 
     def text(self, selector="body"):
         return self.browser.evaluate(f"document.querySelector({selector!r})?.innerText ?? null")
@@ -279,11 +285,116 @@ class PageTest(unittest.TestCase):
         self.browser.wait("document.querySelector('#jobs')")
         self.assertIn("off: this controller does not diagnose jobs", self.text("main"))
 
+    def test_the_last_day(self):
+        cluster = Cluster()
+        cluster.be_troubled()
+        cluster.remember()
+        self.start(cluster)
+        self.browser.wait("document.querySelector('#history-chart')")
+        # 64 GPUs: half an hour of 8 isolated GPUs is 4 GPU-hours; 30 % of 64 GPUs for as long 9.6.
+        self.assertIn("In the last 24 hours", self.text("#history-answer"))
+        self.assertIn("9.6 to what was found; 4.0 were on isolated hosts", self.text("#history-answer"))
+        self.assertGreaterEqual(self.browser.evaluate("document.querySelectorAll('#history-chart .area').length"), 4)
+        for sign in ("⚠", "●", "↻"):
+            self.assertIn(sign, self.browser.evaluate("document.querySelector('#history-chart').textContent"))
+        self.browser.evaluate("document.querySelector('#history-chart').focus()")
+        self.browser.press("ArrowLeft")
+        self.assertIn("8 jobs on", self.text("#history-text"))
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('#history-table tbody tr').length") in (24, 25), True)
+        self.calm()
+
+    def test_a_timeline_is_saved(self):
+        self.start(hash="#job=job0")
+        self.browser.wait("document.querySelector('#timeline-answer')")
+        self.browser.evaluate("window.saved = ''; HTMLAnchorElement.prototype.click = function () { saved = this.download; }")
+        self.browser.evaluate("[...document.querySelectorAll('#facts button')].find(e => e.innerText === 'Save for Perfetto').click()")
+        self.browser.wait("saved === 'job0.trace.json'")
+        self.browser.wait("document.querySelector('#timeline-answer').innerText.startsWith('Saved')")
+        self.assertEqual(self.mock.asked["/v1/jobs/job0/trace"], 1)
+        self.refresh_of("/v1/jobs")
+        self.assertIn("Saved", self.text("#timeline-answer"))
+
+    def test_a_history_that_has_just_begun(self):
+        cluster = Cluster()
+        self.start(cluster)
+        self.assertIn("The history begins now", self.text("main"))
+        cluster.remember(minutes=0)
+        self.browser.open(f"http://127.0.0.1:{self.mock.port}/")
+        self.browser.wait("document.body.innerText.includes('The history has just begun')")
+        self.calm()
+
+    def test_what_the_controller_tells_is_not_asked_for(self):
+        self.start()
+        self.mock.streams = True
+        self.browser.open(f"http://127.0.0.1:{self.mock.port}/#told")
+        self.browser.wait("document.documentElement.dataset.refreshes > 3")
+        before = dict(self.mock.asked)
+        self.cluster.jobs[0]["name"] = "renamed"
+        time.sleep(2.3)
+        self.assertEqual(self.mock.asked["/v1/links"], before["/v1/links"])
+        self.assertNotIn("renamed", self.names())
+        self.mock.news.append("jobs")
+        self.browser.wait("document.querySelector('#jobs').innerText.includes('renamed')", patience_s=1.5)
+        self.assertEqual(self.mock.asked["/v1/links"], before["/v1/links"])
+        # Where the stream ends, it asks as before.
+        self.mock.streams = False
+        self.cluster.jobs[1]["name"] = "again"
+        self.browser.wait("document.querySelector('#jobs').innerText.includes('again')", patience_s=15)
+        self.calm()
+
+    def test_the_network_is_a_picture(self):
+        cluster = Cluster()
+        cluster.be_troubled()
+        self.start(cluster)
+        self.browser.click("#to-topology")
+        self.browser.wait("document.querySelector('svg#network')")
+        self.assertIn("1 cable down, 1 cable degraded.", self.text("#topology-answer"))
+        count = lambda selector: self.browser.evaluate(f"document.querySelectorAll('{selector}').length")
+        # 8 hosts on 2 leaves, each leaf to 4 spines.
+        self.assertEqual((count("#network .place"), count("#network .wire")), (14, 16))
+        self.assertEqual((count("#network .wire.down"), count("#network .wire.degraded")), (1, 1))
+        # A job's paths, and whom it meets: jobs 0 and 4 use the same spine.
+        self.browser.evaluate("document.querySelector('.jobs-of-picture .chip').focus()")
+        self.assertIn("job0 uses", self.text("#network-text"))
+        self.assertGreater(count("#network .wire.on"), 0)
+        self.browser.evaluate("document.activeElement.blur()")
+        self.assertEqual(count("#network .wire.on"), 0)
+        # From node to node by keyboard, with what it is said aloud.
+        self.browser.evaluate("document.querySelector('#network .place[tabindex=\"0\"]').focus()")
+        self.assertIn("h0", self.text("#network-text"))
+        self.browser.press("ArrowRight")
+        self.assertIn("h1", self.text("#network-text"))
+        self.browser.press("ArrowUp")
+        self.assertIn("leaf0, 4 hosts", self.text("#network-text"))
+        self.assertEqual(self.browser.evaluate("document.activeElement.closest('.place') !== null"), True)
+        # The accessible form has the same.
+        self.assertEqual(self.browser.evaluate("document.querySelector('#network-table tbody tr').cells[2].textContent"), "⚠ 1 down")
+        self.browser.evaluate("location.hash = '#topology&paths=job1'")
+        self.browser.wait("document.querySelector('#network .wire.on')")
+        self.assertEqual(self.browser.evaluate("document.querySelector('#network-job').value"), "job1")
+        self.browser.evaluate("location.hash = '#topology=leaf9'")
+        self.browser.wait("document.querySelector('main .mark.bad')?.innerText.includes('knows no leaf9')")
+        self.browser.complaints = [text for text in self.browser.complaints if "404" not in text]
+        self.calm()
+
+    def test_runs_of_leaves_open(self):
+        self.start(Cluster(num_hosts=2000, num_jobs=20, num_spines=8), hash="#topology")
+        self.browser.wait("document.querySelector('svg#network')")
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('#network .place.opens').length"), 8)
+        self.browser.click("#network .place.opens")
+        self.browser.wait("document.querySelector('#view-title')?.innerText === 'Network at leaf0..leaf15'")
+        self.browser.wait("document.querySelectorAll('#network .place.opens').length === 16")
+        self.browser.evaluate("document.querySelector('#network .place.opens').focus()")
+        self.browser.press("Enter")
+        self.browser.wait("document.querySelector('#view-title')?.innerText === 'Network at leaf0'")
+        self.browser.wait("document.querySelectorAll('#network .place').length === 16 + 1 + 8")
+        self.calm()
+
     def test_narrow_screens_do_not_scroll_sideways(self):
         cluster = Cluster(num_hosts=64, num_jobs=40, num_spines=32)
         cluster.be_troubled()
         self.start(cluster)
-        for hash in ("", "#job=job0", "#link=leaf0-%3Espine1", "#host=h1"):
+        for hash in ("", "#job=job0", "#link=leaf0-%3Espine1", "#host=h1", "#topology"):
             self.browser.set_size(390)
             self.browser.evaluate(f"location.hash = '{hash}'")
             self.refresh()

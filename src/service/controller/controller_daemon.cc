@@ -15,10 +15,14 @@
 
 #include "base/file_reader.h"
 #include "diagnosis/c4d/c4d_diagnosis.h"
+#include "service/controller/cluster_history.h"
 #include "service/controller/controller_metrics.h"
 #include "service/controller/finding_json.h"
 #include "service/controller/job_owner_file.h"
+#include "service/controller/job_trace.h"
+#include "service/controller/list_watch.h"
 #include "service/controller/node_check_routes.h"
+#include "service/controller/topology_routes.h"
 #include "service/controller/traffic_json.h"
 #include "service/http/http_gateway.h"
 #include "service/steering/audit_log.h"
@@ -40,6 +44,8 @@ namespace {
 constexpr char kStartsKey[] = "controller/starts";
 constexpr std::string_view kSqlitePrefix = "sqlite:";
 constexpr size_t kEventsMax = 1000;
+constexpr SimDuration kHistoryLook = SimDuration(15'000'000'000);  // four in a period
+constexpr SimDuration kNewsPeriod = SimDuration(2'000'000'000);
 
 Result<topology::AddressBook> LoadAddresses(const std::string& path, const topology::Fabric& fabric) {
   const Result<std::string> text = ReadWholeFile(path);
@@ -140,6 +146,10 @@ class ControllerDaemon::Parts {
   Status BuildGateway();
   GatewaySource MakeSource();
   void Note(SimTime time, const controller::Noted& note);
+  Status RestoreHistory();
+  void LookAtCluster(SimTime now);
+  Result<Json> TraceOf(const std::string& job);
+  void WatchLists(const GatewaySource& source);
   NodeCheckSource MakeCheckSource();
   controller::HostCheckSource MakeHostChecks();
   uint64_t BeginCheck(controller::NodeCheckRequest request);
@@ -173,7 +183,12 @@ class ControllerDaemon::Parts {
   std::unique_ptr<DiagnosisLoop> diagnosis_;
   std::mutex certificate_mutex_;
   CertificateWatch certificate_;
+  std::mutex history_mutex_;
+  ClusterHistory history_;
+  JobLooks job_looks_;
+  SimTime next_look_;
   std::unique_ptr<HttpGateway> gateway_;
+  std::optional<ListWatch> list_watch_;
   Status logged_store_status_;
   std::atomic<uint64_t> num_checks_ = 0;
 };
@@ -211,6 +226,7 @@ Status ControllerDaemon::Parts::Begin() {
       [this](SimTime clock, const controller::Noted& note) { Note(clock, note); }, *store_, *server_,
       [this](controller::WatchInput&& input) { Watch(std::move(input)); });
   FL_RETURN_IF_ERROR(BuildDiagnosis());
+  FL_RETURN_IF_ERROR(RestoreHistory());
   return options_.http.empty() ? OkStatus() : BuildGateway();
 }
 
@@ -328,8 +344,67 @@ ControllerDaemon::Parts::~Parts() {
 Status ControllerDaemon::Parts::BuildGateway() {
   FL_ASSIGN_OR_RETURN(const Endpoint endpoint, ParseEndpoint(options_.http));
   FL_ASSIGN_OR_RETURN(const HttpRoles roles, HttpRoles::Load(options_.http_roles, endpoint.is_local()));
-  FL_ASSIGN_OR_RETURN(gateway_, HttpGateway::Start(endpoint, roles, MakeSource()));
+  const GatewaySource source = MakeSource();
+  WatchLists(source);
+  FL_ASSIGN_OR_RETURN(gateway_, HttpGateway::Start(endpoint, roles, source));
   return OkStatus();
+}
+
+void ControllerDaemon::Parts::WatchLists(const GatewaySource& source) {
+  std::vector<WatchedList> lists = {{"jobs", source.jobs},
+                                    {"findings", source.findings},
+                                    {"hosts", source.hosts, {"last_message_s"}},
+                                    {"links", source.links},
+                                    {"events", source.events},
+                                    {"steering", [this] { return actions_->steering().ToJson(); }}};
+  list_watch_.emplace(std::move(lists), source.events, kNewsPeriod);
+}
+
+Status ControllerDaemon::Parts::RestoreHistory() {
+  FL_ASSIGN_OR_RETURN(const auto records, store_->List(ClusterHistory::kPrefix));
+  const std::lock_guard lock(history_mutex_);
+  history_.Restore(SteadyUnixTime(), records);
+  return OkStatus();
+}
+
+void ControllerDaemon::Parts::LookAtCluster(SimTime now) {
+  if (now < next_look_) return;
+  next_look_ = now + kHistoryLook;
+  const SteeringNumbers steering = actions_->steering().numbers();
+  const auto isolated = steering.hosts.find(controller::HostCondition::kIsolated);
+  const double gpus_per_host =
+      fabric_.num_hosts() == 0 ? 0 : static_cast<double>(fabric_.num_gpus()) / static_cast<double>(fabric_.num_hosts());
+  const auto findings = diagnosis_->Ask([](const auto& watch) { return watch.Findings(); });
+  ClusterFigures figures;
+  std::vector<controller::JobOnFabric> jobs;
+  loop_->Ask([&] {
+    jobs = core_->Jobs();
+    figures = FiguresOf(jobs, findings, core_->Links(), core_->Hosts(),
+                        isolated == steering.hosts.end() ? 0 : isolated->second, gpus_per_host);
+    for (const uint64_t moves : paths_->counters().moves) figures.path_changes += static_cast<double>(moves);
+  });
+  for (const auto& [step, count] : steering.begun) figures.actions += static_cast<double>(count);
+  std::optional<store::Change> change;
+  {
+    const std::lock_guard lock(history_mutex_);
+    job_looks_.Add(now, jobs);
+    change = history_.Add(now, figures);
+  }
+  // A minute of the history is not worth an alarm: that the store fails is told by those who need it.
+  if (change) (void)store_->Apply({&*change, 1});
+}
+
+Result<Json> ControllerDaemon::Parts::TraceOf(const std::string& job) {
+  constexpr size_t kFindingsMax = 20;
+  JobPast past{.name = job, .looks = {}, .findings = {}};
+  past.findings = diagnosis_->Ask([&](const auto& watch) { return FindingsOfJob(watch, job, fabric_, kFindingsMax); });
+  past.events = events_.ToJson()["events"];
+  past.log = actions_->steering().ToJson().value("log", Json::array());
+  {
+    const std::lock_guard lock(history_mutex_);
+    past.looks = job_looks_.Of(job);
+  }
+  return JobTrace(past, SteadyUnixTime());
 }
 
 GatewaySource ControllerDaemon::Parts::MakeSource() {
@@ -342,6 +417,9 @@ GatewaySource ControllerDaemon::Parts::MakeSource() {
   source.routes = actions_->Routes();
   if (engine_ != nullptr) std::ranges::move(engine_->Routes(), std::back_inserter(source.routes));
   source.routes.push_back(NodeCheckRoute(MakeCheckSource()));
+  source.routes.push_back(TopologyRoute(fabric_, [this] {
+    return Ask([](const auto& core) { return NetworkSnapshot{core.Links(), core.Paths(), core.Jobs()}; });
+  }));
   source.hosts = [this] { return HostsJson(Ask([](const auto& core) { return core.Hosts(); })); };
   source.jobs = [this] { return JobsJson(Ask([](const auto& core) { return core.Jobs(); }), fabric_); };
   source.links = [this] { return LinksJson(Ask([](const auto& core) { return core.Links(); }), fabric_); };
@@ -354,7 +432,14 @@ GatewaySource ControllerDaemon::Parts::MakeSource() {
   source.finding = [this](uint32_t number) {
     return diagnosis_->Ask([&](const auto& watch) { return FindingJson(watch, model::FindingId(number), fabric_); });
   };
+  source.job_trace = [this](const std::string& job) { return TraceOf(job); };
   source.events = [this] { return events_.ToJson(); };
+  HttpRoute history{.path = "/v1/history"};
+  history.show = [this] {
+    const std::lock_guard lock(history_mutex_);
+    return history_.ToJson();
+  };
+  source.routes.push_back(std::move(history));
   source.metrics = [this] { return Metrics(); };
   source.report_link = [this](const std::string& link, double health, bool both_directions, const std::string& who) {
     return ReportLink(link, health, both_directions, who);
@@ -472,6 +557,12 @@ Status ControllerDaemon::Parts::ReportLink(const std::string& name, double healt
 
 void ControllerDaemon::Parts::LogChanges() {
   LookAtCertificate();
+  const SimTime now = SteadyUnixTime();
+  LookAtCluster(now);
+  if (gateway_ != nullptr) {
+    list_watch_->Tick(now, gateway_->HasListeners(),
+                      [this](const std::string& event, const Json& data) { gateway_->Publish(event, data); });
+  }
   const Status status = loop_->store_status();
   if (status == logged_store_status_) return;
   if (status.ok()) {

@@ -62,7 +62,8 @@ class ControllerDaemon {
   std::vector<std::string> addresses() const;  // of agents
   std::string http_address() const;            // empty: no gateway
 
-  // To be called about each second: logs when the store fails and when it is well again.
+  // To be called about each second: logs when the store fails and when it is well again, keeps the history of the
+  // cluster, and tells those who listen over HTTP what has changed.
   void LogChanges();
   // Returns once the cores of traffic and of the diagnosis have answered: one that hangs is a reason to start again.
   void WaitUntilAlive();

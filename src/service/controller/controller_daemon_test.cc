@@ -115,6 +115,17 @@ TEST_F(ControllerDaemonTest, ServesAgentsAndPeople) {
   ASSERT_EQ(paths["total"], 2);
   EXPECT_NE(paths["connections"][0]["links"], paths["connections"][1]["links"]);
   EXPECT_FALSE(Get(&people, "/v1/events")["events"].empty());
+  const Json network = Get(&people, "/v1/topology?job=gpt");
+  EXPECT_EQ(network["nodes"].size(), 6u) << "two hosts, two leaves, two spines";
+  EXPECT_EQ(network["jobs"][0]["links"].size(), 6u) << "each host to its leaf, each leaf to both spines";
+  EXPECT_EQ(people.Get("/v1/topology?open=leaf7")->status, 404);
+  EXPECT_EQ(people.Get("/v1/topology?opne=leaf0")->status, 400);
+  (*daemon)->LogChanges();
+  const Json history = Get(&people, "/v1/history");
+  ASSERT_EQ(history["rows"].size(), 1u);
+  EXPECT_EQ(history["rows"][0][1], 1) << "one job";
+  EXPECT_EQ(Get(&people, "/v1/jobs/gpt/trace")["otherData"]["job"], "gpt");
+  EXPECT_EQ(people.Get("/v1/jobs/nobody/trace")->status, 404);
   EXPECT_EQ(Get(&people, "/healthz")["status"], "ok");
   // An operator takes a spine's cable away: both connections are on the other one.
   const auto answer = people.Post("/v1/links/leaf0-%3Espine0", R"({"health": 0})");

@@ -86,6 +86,19 @@ std::optional<Json> FindingJson(const controller::JobWatch& watch, model::Findin
   return codec::ToJson(detail);
 }
 
+std::vector<wire::FindingDetail> FindingsOfJob(const controller::JobWatch& watch, const std::string& job,
+                                               const topology::Fabric& fabric, size_t num_max) {
+  std::vector<wire::FindingDetail> details;
+  const report::CulpritNames names = NamesIn(fabric);
+  const std::vector<controller::WatchedFinding> all = watch.Findings();
+  for (auto watched = all.rbegin(); watched != all.rend() && details.size() < num_max; ++watched) {
+    if (watched->job != job) continue;
+    details.push_back(MakeDetail(watched->job, watched->finding, watch.ProofOf(watched->finding.id), names));
+  }
+  std::ranges::reverse(details);
+  return details;
+}
+
 Json FindingsJson(std::span<const controller::WatchedFinding> findings, const topology::Fabric& fabric) {
   Json list = Json::array();
   const report::CulpritNames names = NamesIn(fabric);

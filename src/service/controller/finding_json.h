@@ -6,10 +6,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "controller/job_watch.h"
 #include "service/controller/traffic_json.h"
 #include "topology/fabric.h"
+#include "wire/finding_detail.h"
 
 namespace fairlead::service {
 
@@ -18,6 +20,10 @@ std::string CulpritText(const model::Culprit& culprit, const topology::Fabric& f
 
 // The finding of that number with its proof and what was found about its hosts before; nothing: there is none.
 std::optional<Json> FindingJson(const controller::JobWatch& watch, model::FindingId id, const topology::Fabric& fabric);
+
+// Those of a job with their proofs, by number; at most the last `num_max`.
+std::vector<wire::FindingDetail> FindingsOfJob(const controller::JobWatch& watch, const std::string& job,
+                                               const topology::Fabric& fabric, size_t num_max);
 
 Json FindingsJson(std::span<const controller::WatchedFinding> findings, const topology::Fabric& fabric);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "model/job_identity.h"
@@ -159,8 +160,11 @@ class HttpGateway::Impl {
 
   Status Listen();
   std::string address() const { return endpoint_.ToString(); }
+  HttpServer& server() { return *http_server_; }
 
  private:
+  // Of a request for events as they come, where it may have them.
+  std::optional<std::string> BeginStream(const HttpHead& head) const;
   // Before anything of a body is read.
   HttpRefusal Admit(const HttpHead& head) const;
   void AddRoutes();
@@ -190,6 +194,7 @@ Status HttpGateway::Impl::Listen() {
                         .is_about_health = [](const HttpHead& head) { return head.path() == kHealthPath; },
                         .answer = [this](const std::string& request,
                                          const std::string& client) { return server_.Answer(request, client); },
+                        .begin_stream = [this](const HttpHead& head) { return BeginStream(head); },
                         .refuse = WriteRefusal}));
   endpoint_.port = http_server_->port();
   return OkStatus();
@@ -209,6 +214,14 @@ HttpRefusal HttpGateway::Impl::Admit(const HttpHead& head) const {
     return role == HttpRole::kAnonymous ? HttpRefusal{401, kNeedsToken} : HttpRefusal{403, kNeedsOperator};
   }
   return {};
+}
+
+std::optional<std::string> HttpGateway::Impl::BeginStream(const HttpHead& head) const {
+  const bool is_stream = head.method == "GET" && head.path() == "/v1/events" &&
+                         head.Value("accept").find("text/event-stream") != std::string_view::npos;
+  if (!is_stream || roles_.RoleOf(head.Value("authorization")) < HttpRole::kReader) return std::nullopt;
+  return "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n"
+         ": events as they come\n\n";
 }
 
 bool HttpGateway::Impl::Allow(const Request& request, HttpRole needed, Response& response) const {
@@ -272,6 +285,16 @@ void HttpGateway::Impl::ReportLink(const Request& request, Response& response) c
 
 void HttpGateway::Impl::AddRoute(const HttpRoute& route) {
   if (route.show) AddJson(route.path, route.show);
+  if (route.ask) {
+    server_.Get(route.path, [this, &route](const Request& request, Response& response) {
+      if (!Allow(request, HttpRole::kReader, response)) return;
+      HttpQuery query;
+      for (const auto& [name, value] : request.params) query.emplace(name, value);
+      const auto answer = route.ask(query);
+      if (!answer.ok()) return AnswerError(response, CodeOf(answer.status()), answer.status().message());
+      Answer(response, *answer);
+    });
+  }
   if (!route.change) return;
   server_.Post(route.path, [this, &route](const Request& request, Response& response) {
     if (!Allow(request, HttpRole::kOperator, response)) return;
@@ -297,6 +320,13 @@ void HttpGateway::Impl::AddRoutes() {
     const std::optional<Json> finding = source_.finding(static_cast<uint32_t>(std::stoul(request.matches[1])));
     if (finding.has_value()) return Answer(response, *finding);
     AnswerError(response, 404, fmt::format("there is no finding {}", std::string(request.matches[1])));
+  });
+  server_.Get(R"(/v1/jobs/(.+)/trace)", [this](const Request& request, Response& response) {
+    if (!Allow(request, HttpRole::kReader, response)) return;
+    if (!source_.job_trace) return AnswerError(response, 404, "there are no timelines here");
+    const auto trace = source_.job_trace(request.matches[1]);
+    if (trace.ok()) return Answer(response, *trace);
+    AnswerError(response, CodeOf(trace.status()), trace.status().message());
   });
   AddJson("/v1/events", source_.events);
   server_.Get("/v1/connections", [this](const Request& request, Response& response) {
@@ -337,5 +367,12 @@ Result<std::unique_ptr<HttpGateway>> HttpGateway::Start(const Endpoint& endpoint
 }
 
 std::string HttpGateway::address() const { return impl_->address(); }
+
+void HttpGateway::Publish(const std::string& event, const Json& data) {
+  // One line: JSON has no line breaks of its own.
+  impl_->server().Publish(fmt::format("event: {}\ndata: {}\n", event, Text(data)) + "\n");
+}
+
+bool HttpGateway::HasListeners() const { return impl_->server().num_listeners() > 0; }
 
 }  // namespace fairlead::service

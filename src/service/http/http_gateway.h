@@ -4,6 +4,8 @@
 //                                         no token
 //     GET  /metrics                       Prometheus' text format (docs/reference/metrics.md)
 //     GET  /v1/findings/NUMBER            one finding, with its proof
+//     GET  /v1/jobs/NAME/trace            what a job did lately, as a timeline for Perfetto
+//     GET  /v1/events  with Accept: text/event-stream: a stream that stays open; see Publish()
 //     GET  /v1/hosts, /v1/jobs, /v1/links, /v1/findings, /v1/events, /v1/connections?job=NAME&limit=N
 //     POST /v1/links/NAME {"health": 0.5, "both_directions": true}       operators only; audited
 //     GET  /                              the page
@@ -35,7 +37,8 @@ struct GatewaySource {
   std::function<Json()> links;
   std::function<Json(const std::string& job, size_t limit)> connections;
   std::function<Json()> findings;
-  std::function<std::optional<Json>(uint32_t number)> finding;  // nothing: there is none
+  std::function<std::optional<Json>(uint32_t number)> finding;         // nothing: there is none
+  std::function<Result<Json>(const std::string& job)> job_trace = {};  // errors: kNotFound; may be empty
   std::function<Json()> events;
   std::function<std::string()> metrics;
   // Args: health 0 .. 1; `who`: for the audit log. Errors: kNotFound; kUnavailable: the audit log can't be written, and
@@ -57,6 +60,11 @@ class HttpGateway {
 
   // "127.0.0.1:8080", the port as it is.
   std::string address() const;
+
+  // To all that listen to /v1/events, as server-sent events: "event: NAME", "data: JSON". Never waits. Thread: any.
+  void Publish(const std::string& event, const Json& data);
+  // Whether anybody listens: else what would be published need not be made.
+  bool HasListeners() const;
 
  private:
   class Impl;

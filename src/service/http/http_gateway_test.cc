@@ -6,8 +6,10 @@
 
 #include <cerrno>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/descriptor.h"
@@ -183,6 +185,60 @@ TEST_F(HttpGatewayTest, AnAddressInUseIsReported) {
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.status().code(), StatusCode::kFailedPrecondition);
   EXPECT_NE(second.status().message().find(gateway_->address()), std::string::npos);
+}
+
+// What has come until `end` is in it; less where nothing more comes for a while.
+std::string ReadUntil(const Descriptor& connection, const std::string& end) {
+  const timeval patience = {.tv_sec = 5, .tv_usec = 0};
+  setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  std::string text;
+  char buffer[4096];
+  while (text.find(end) == std::string::npos) {
+    const ssize_t size = recv(connection.get(), buffer, sizeof(buffer), 0);
+    if (size <= 0) break;
+    text.append(buffer, static_cast<size_t>(size));
+  }
+  return text;
+}
+
+// Until it is so, for some seconds.
+bool ComesTrue(const std::function<bool()>& is_so) {
+  for (int i = 0; i < 500 && !is_so(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return is_so();
+}
+
+constexpr char kListen[] = "GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n";
+
+TEST_F(HttpGatewayTest, ListenersAreToldWhatIsPublished) {
+  Start({});
+  EXPECT_FALSE(gateway_->HasListeners());
+  gateway_->Publish("changed", Json::array({"nobody hears it"}));
+  {
+    const Descriptor first = Say(kListen), second = Say(kListen);
+    EXPECT_NE(ReadUntil(first, "\n\n").find("200 OK\r\nContent-Type: text/event-stream"), std::string::npos);
+    ReadUntil(second, "\n\n");
+    EXPECT_TRUE(gateway_->HasListeners());
+    // Names of strangers stay on their line.
+    gateway_->Publish("changed", Json::array({"jobs\n\nevent: x"}));
+    for (const Descriptor* listener : {&first, &second}) {
+      EXPECT_EQ(ReadUntil(*listener, "\n\n"), "event: changed\ndata: [\"jobs\\n\\nevent: x\"]\n\n");
+    }
+    EXPECT_EQ(Get("/v1/events"), 200) << "as a list for those who do not listen";
+  }
+  EXPECT_TRUE(ComesTrue([&] { return !gateway_->HasListeners(); })) << "those who have gone are forgotten";
+}
+
+TEST_F(HttpGatewayTest, AListenerThatTakesNothingIsGivenUp) {
+  Start({});
+  const Descriptor idle = Say(kListen);
+  ASSERT_TRUE(ComesTrue([&] { return gateway_->HasListeners(); }));
+  // More than the kernel keeps for it, and 256 KiB of ours.
+  const std::string big(1 << 20, 'x');
+  EXPECT_TRUE(ComesTrue([&] {
+    gateway_->Publish("changed", Json::array({big}));
+    return !gateway_->HasListeners();
+  }));
+  EXPECT_EQ(Get("/v1/hosts"), 200);
 }
 
 }  // namespace

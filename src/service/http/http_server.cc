@@ -42,6 +42,7 @@ struct Connection {
     kAnswering,  // a worker has it
     kTaking,     // the client takes the answer
     kLeaving,    // has been sent all; what the client still sends is read, or it would lose the answer
+    kListening,  // is sent what is published
   };
   Descriptor socket;
   std::string client;
@@ -143,6 +144,14 @@ class HttpServer::Loop {
     thread_.join();
   }
   uint16_t port() const { return port_; }
+  void Publish(std::string bytes) {
+    {
+      const std::lock_guard lock(mutex_);
+      published_ += bytes;
+    }
+    Wake();
+  }
+  size_t num_listeners() const { return num_listeners_; }
 
  private:
   using Entry = std::map<uint64_t, Connection>::iterator;
@@ -177,7 +186,11 @@ class HttpServer::Loop {
   void Say(Entry entry, std::string answer);
   void Write(Entry entry);
   void Drain(Entry entry);
+  void Listen(Entry entry, std::string beginning);
+  void Tell(Entry entry);
+  void TellListeners();
   void Close(Entry entry) {
+    num_listeners_ -= entry->second.stage == Stage::kListening ? 1 : 0;
     num_answer_bytes_ -= entry->second.stage == Stage::kTaking ? entry->second.bytes.size() : 0;
     connections_.erase(entry);
   }
@@ -196,6 +209,8 @@ class HttpServer::Loop {
   std::atomic<bool> is_stopping_ = false;
   std::mutex mutex_;
   std::vector<std::pair<uint64_t, std::string>> answers_;
+  std::string published_;
+  std::atomic<size_t> num_listeners_ = 0;
   std::thread thread_;
   // Last: they end before what they use.
   Workers workers_;
@@ -223,12 +238,20 @@ void HttpServer::Loop::Run() {
           case Stage::kLeaving:
             Drain(entry);
             break;
+          case Stage::kListening:
+            if ((ready[static_cast<size_t>(i)].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
+              Drain(entry);
+            } else {
+              Tell(entry);
+            }
+            break;
           default:
             Read(entry);
         }
       }
     }
     TakeAnswers();
+    TellListeners();
     CloseOverdue();
   }
 }
@@ -272,7 +295,9 @@ void HttpServer::Loop::MakeRoom() {
   const auto is_idle = [](const auto& one) {
     return one.second.stage <= Stage::kBody || one.second.stage == Stage::kLeaving;
   };
-  const auto is_taking = [](const auto& one) { return one.second.stage == Stage::kTaking; };
+  const auto is_taking = [](const auto& one) {
+    return one.second.stage == Stage::kTaking || one.second.stage == Stage::kListening;
+  };
   Entry oldest = std::find_if(connections_.begin(), connections_.end(), is_idle);
   if (oldest == connections_.end()) oldest = std::find_if(connections_.begin(), connections_.end(), is_taking);
   if (oldest != connections_.end()) Close(oldest);
@@ -315,6 +340,10 @@ void HttpServer::Loop::Admit(Entry entry) {
   HttpRefusal refusal = ReadHttpHead(bytes, options_.body_bytes_max, &connection.head);
   if (refusal.code == 0) refusal = callbacks_.admit(connection.head);
   if (refusal.code != 0) return Say(entry, callbacks_.refuse(refusal));
+  if (callbacks_.begin_stream && num_listeners_ < options_.num_listeners_max) {
+    std::optional<std::string> beginning = callbacks_.begin_stream(connection.head);
+    if (beginning) return Listen(entry, *std::move(beginning));
+  }
   connection.stage = Stage::kBody;
   const bool is_waiting = connection.bytes.size() < connection.head_size + connection.head.content_length;
   if (is_waiting && connection.head.waits_for_continue) {
@@ -372,6 +401,50 @@ void HttpServer::Loop::Drain(Entry entry) {
   }
 }
 
+void HttpServer::Loop::Listen(Entry entry, std::string beginning) {
+  Connection& connection = entry->second;
+  connection.stage = Stage::kListening;
+  ++num_listeners_;
+  connection.bytes = std::move(beginning);
+  connection.num_written = 0;
+  Tell(entry);
+}
+
+// What it has not been sent yet.
+void HttpServer::Loop::Tell(Entry entry) {
+  Connection& connection = entry->second;
+  while (connection.num_written < connection.bytes.size()) {
+    const ssize_t size = send(connection.socket.get(), connection.bytes.data() + connection.num_written,
+                              connection.bytes.size() - connection.num_written, MSG_NOSIGNAL);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0 && errno == EAGAIN) break;
+    if (size <= 0) return Close(entry);
+    connection.num_written += static_cast<size_t>(size);
+  }
+  connection.bytes.erase(0, connection.num_written);
+  connection.num_written = 0;
+  if (connection.bytes.size() > options_.listener_bytes_max) return Close(entry);
+  const uint32_t events = connection.bytes.empty() ? EPOLLIN : EPOLLIN | EPOLLOUT;
+  Watch(connection.socket.get(), events, entry->first, EPOLL_CTL_MOD);
+}
+
+void HttpServer::Loop::TellListeners() {
+  std::string news;
+  {
+    const std::lock_guard lock(mutex_);
+    news = std::exchange(published_, {});
+  }
+  if (news.empty()) return;
+  for (Entry entry = connections_.begin(); entry != connections_.end();) {
+    const Entry next = std::next(entry);
+    if (entry->second.stage == Stage::kListening) {
+      entry->second.bytes += news;
+      Tell(entry);
+    }
+    entry = next;
+  }
+}
+
 void HttpServer::Loop::TakeAnswers() {
   std::vector<std::pair<uint64_t, std::string>> answers;
   {
@@ -393,7 +466,8 @@ void HttpServer::Loop::CloseOverdue() {
   const Clock::time_point now = Clock::now();
   for (Entry entry = connections_.begin(); entry != connections_.end();) {
     const Entry next = std::next(entry);
-    if (entry->second.stage != Stage::kAnswering && entry->second.due <= now) Close(entry);
+    const bool has_time = entry->second.stage == Stage::kAnswering || entry->second.stage == Stage::kListening;
+    if (!has_time && entry->second.due <= now) Close(entry);
     entry = next;
   }
 }
@@ -410,5 +484,7 @@ HttpServer::HttpServer(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
 HttpServer::~HttpServer() = default;
 
 uint16_t HttpServer::port() const { return loop_->port(); }
+void HttpServer::Publish(std::string bytes) { loop_->Publish(std::move(bytes)); }
+size_t HttpServer::num_listeners() const { return loop_->num_listeners(); }
 
 }  // namespace fairlead::service

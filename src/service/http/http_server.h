@@ -9,6 +9,8 @@
 //             `num_connections_max`, the one that has been at it the longest gives way to the next. Answers that wait
 //             to be taken have 64 MiB together; the oldest give way. Requests for health have a worker of their own.
 // Cost        memory: num_connections_max * (16 KiB + a body) + 64 MiB, at most.
+//             A request may ask for a stream instead of an answer: it stays, and is told what is published, until it
+//             goes, takes less than it is told, or there is no room.
 // Guarantees  one request for each connection. Nothing of a body is read, and no worker is asked, before `admit` has
 //             let the head in.
 #pragma once
@@ -17,6 +19,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
@@ -30,6 +33,8 @@ struct HttpServerOptions {
   size_t body_bytes_max = size_t{64} << 10;
   std::chrono::milliseconds patience{5'000};
   size_t num_workers = 8;  // beside that for health
+  size_t num_listeners_max = 64;
+  size_t listener_bytes_max = size_t{256} << 10;  // that a listener has not taken yet
 };
 
 class HttpServer {
@@ -41,6 +46,9 @@ class HttpServer {
     std::function<bool(const HttpHead& head)> is_about_health;
     // The whole answer, as bytes; by several threads. Args: request: as bytes, with a length and Connection: close.
     std::function<std::string(const std::string& request, const std::string& client)> answer;
+    // The beginning of a stream, as bytes, where the request is for one and may have it; nothing: it is answered as
+    // others are. By the thread of the server. May be empty.
+    std::function<std::optional<std::string>(const HttpHead& head)> begin_stream = {};
     // The answer to what is refused.
     std::function<std::string(const HttpRefusal& refusal)> refuse;
   };
@@ -54,6 +62,10 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   uint16_t port() const;
+
+  // To all that listen. Never waits. Thread: any.
+  void Publish(std::string bytes);
+  size_t num_listeners() const;
 
  private:
   class Loop;

@@ -1,0 +1,68 @@
+#include "service/controller/list_watch.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+namespace fairlead::service {
+namespace {
+
+class ListWatchTest : public testing::Test {
+ protected:
+  void Tick(double seconds, bool is_heard = true) {
+    told_.clear();
+    watch_.Tick(SimTime::FromSeconds(Seconds(seconds)), is_heard,
+                [this](const std::string& event, const Json& data) { told_.emplace_back(event, data.dump()); });
+  }
+
+  Json jobs_ = {{"jobs", Json::array({{{"name", "a"}}})}};
+  Json hosts_ = {{"hosts", Json::array({{{"name", "h0"}, {"last_message_s", 1}}})}};
+  Json events_ = {{"events", Json::array()}};
+  int num_made_ = 0;
+  std::vector<std::pair<std::string, std::string>> told_;
+  ListWatch watch_{{{"jobs",
+                     [this] {
+                       ++num_made_;
+                       return jobs_;
+                     }},
+                    {"hosts", [this] { return hosts_; }, {"last_message_s"}}},
+                   [this] { return events_; },
+                   SimDuration(2'000'000'000)};
+  using Told = std::vector<std::pair<std::string, std::string>>;
+};
+
+TEST_F(ListWatchTest, NamesTheListsThatDiffer) {
+  Tick(0);
+  EXPECT_EQ(told_, (Told{{"changed", R"(["jobs","hosts"])"}}));
+  Tick(1);
+  EXPECT_TRUE(told_.empty()) << "sooner than its period";
+  Tick(2);
+  EXPECT_EQ(told_, (Told{{"changed", "[]"}})) << "a sign of life";
+  jobs_["jobs"][0]["level"] = 3;
+  hosts_["hosts"][0]["last_message_s"] = 7;  // says nothing new
+  Tick(4);
+  EXPECT_EQ(told_, (Told{{"changed", R"(["jobs"])"}}));
+  hosts_["hosts"][0]["connected"] = true;
+  Tick(6);
+  EXPECT_EQ(told_, (Told{{"changed", R"(["hosts"])"}}));
+}
+
+TEST_F(ListWatchTest, NothingIsMadeForNobody) {
+  Tick(0, false);
+  Tick(10, false);
+  EXPECT_EQ(num_made_, 0);
+  EXPECT_TRUE(told_.empty());
+}
+
+TEST_F(ListWatchTest, EachEventIsToldOnce) {
+  events_["events"].push_back({{"number", 1}, {"text", "of before"}});
+  Tick(0);
+  events_["events"].push_back({{"number", 2}, {"text", "new"}});
+  Tick(2);
+  EXPECT_EQ(told_, (Told{{"note", R"({"number":2,"text":"new"})"}, {"changed", "[]"}}));
+  Tick(4);
+  EXPECT_EQ(told_, (Told{{"changed", "[]"}}));
+}
+
+}  // namespace
+}  // namespace fairlead::service
