@@ -3,7 +3,8 @@
 // With --ccl=plugin it calls the profiler plugin that NCCL_PROFILER_PLUGIN names, as NCCL would
 // (ccl/profiler/nccl_stand_in.h); RANK and FAIRLEAD_JOB are then those of the plan, unless they are set.
 // FAIRLEAD_TRAINER_CONTROL names a file that makes it misbehave (lab/trainer/trainer_control.h). FAIRLEAD_GPU_COUNTERS
-// names a folder for the counters of the GPUs that it emulates (shm/gpu_counters.h). SIGTERM and SIGINT end it cleanly.
+// names a folder for the counters of the GPUs that it emulates (shm/gpu_counters.h). SIGTERM and SIGINT end it cleanly;
+// SIGUSR1 asks worker 0 for a checkpoint after the iteration that it is in, and other workers for nothing.
 // Exit codes: 0 done or stopped, 2 usage, a bad plan, no plugin, 3 a peer was lost or not reached.
 #include <fmt/format.h>
 
@@ -43,6 +44,10 @@ constexpr double kNcclPatience = 30;
 std::atomic<bool> stop_requested = false;
 
 extern "C" void HandleStopSignal(int) { stop_requested.store(true, std::memory_order_relaxed); }
+
+std::atomic<bool> checkpoint_wanted = false;
+
+extern "C" void HandleCheckpointSignal(int) { checkpoint_wanted.store(true, std::memory_order_relaxed); }
 
 int Fail(const fairlead::Status& status, int code) {
   fmt::print(stderr, "fairlead-trainer: {}\n", status.message());
@@ -113,7 +118,9 @@ int main(int argc, char** argv) {
   }
   const auto plan = ReadPlan(arguments->plan);
   if (!plan.ok()) return Fail(plan.status(), kExitBadInput);
-  TrainOptions options{.control = Variable("FAIRLEAD_TRAINER_CONTROL")};
+  // Before anything that takes time: the signal may come as soon as the job runs.
+  std::signal(SIGUSR1, HandleCheckpointSignal);
+  TrainOptions options{.control = Variable("FAIRLEAD_TRAINER_CONTROL"), .checkpoint_wanted = &checkpoint_wanted};
   if (!plan->checkpoint.empty()) {
     const auto iteration = fairlead::lab::ReadCheckpoint(plan->checkpoint);
     if (!iteration.ok()) return Fail(iteration.status(), kExitBadInput);

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/file_writer.h"
 #include "base/steady_seconds.h"
 #include "lab/trainer/checkpoint.h"
 #include "lab/trainer/chunk.h"
@@ -384,9 +385,15 @@ void SleepFor(double seconds, const std::atomic<bool>& stop) {
   }
 }
 
-Status KeepCheckpoint(const TrainerPlan& plan, uint64_t done) {
+// What worker 0 writes down after an iteration.
+Status KeepCheckpoint(const TrainerPlan& plan, uint64_t done, std::atomic<bool>* wanted) {
+  if (plan.worker != 0) return OkStatus();
+  if (!plan.progress.empty()) {
+    FL_RETURN_IF_ERROR(WriteFileAtomically(plan.progress, fmt::format("{}\n", done), Outlives::kProcess));
+  }
+  const bool is_wanted = wanted != nullptr && wanted->exchange(false);
   const bool is_due = plan.checkpoint_every != 0 && done % plan.checkpoint_every == 0;
-  if (plan.checkpoint.empty() || plan.worker != 0 || !is_due) return OkStatus();
+  if (plan.checkpoint.empty() || !(is_due || is_wanted)) return OkStatus();
   return WriteCheckpoint(plan.checkpoint, done);
 }
 
@@ -405,7 +412,7 @@ Status Train(const TrainerPlan& plan, Connections connections, const std::atomic
     record(*line);
     if (options.gpus != nullptr) options.gpus->Add(plan.work_flop, plan.compute_s);
     ++done;
-    kept = KeepCheckpoint(plan, done);
+    kept = KeepCheckpoint(plan, done, options.checkpoint_wanted);
   }
   const bool is_done = kept.ok() && plan.iterations != 0 && done >= plan.iterations && worker.Drain();
   if (!is_done && kept.ok() && !stop) SleepFor(options.lost_peer_grace_s, stop);

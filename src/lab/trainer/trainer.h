@@ -29,6 +29,9 @@ struct TrainOptions {
   // How long a worker that has lost a peer waits before it gives up, unless it is asked to stop: the peer may have been
   // asked a moment before.
   double lost_peer_grace_s = 0.5;
+  // A checkpoint is wanted soon, whatever the plan says: set by a signal handler, cleared when worker 0 has written it
+  // after the iteration that it is in. Null: nobody asks.
+  std::atomic<bool>* checkpoint_wanted = nullptr;
   // Iterations that were done before, by the plan's checkpoint. It has to be read before the connections are
   // established: then no worker has continued from it yet.
   uint64_t first_iteration = 0;

@@ -85,6 +85,7 @@ void Describe(Archive& archive, Record& plan) {
   archive.Required("listen_addresses", plan.listen_addresses);
   archive.Optional("checkpoint", plan.checkpoint);
   archive.Optional("checkpoint_every", plan.checkpoint_every);
+  archive.Optional("progress", plan.progress);
   archive.Required("connections", plan.connections);
   archive.Optional("communicators", plan.communicators);
   archive.Required("phases", plan.phases);

@@ -121,6 +121,8 @@ struct TrainerPlan {
   // start; empty or 0: none.
   std::string checkpoint;
   uint64_t checkpoint_every = 0;
+  // A file in which worker 0 writes after each iteration how many are done, as a decimal number; empty: none.
+  std::string progress = {};
   std::vector<ConnectionPlan> connections;
   std::vector<CommunicatorPlan> communicators;
   std::vector<PhasePlan> phases;

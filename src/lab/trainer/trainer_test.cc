@@ -5,8 +5,10 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <atomic>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -231,6 +233,23 @@ TEST(Trainer, GoesOnFromItsCheckpoint) {
   }
   std::ofstream(path) << "{\"iteration\": -1}";
   EXPECT_EQ(ReadCheckpoint(path).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(Trainer, WritesACheckpointThatIsWantedAndHowFarItIs) {
+  const TemporaryFolder folder;
+  auto plans = TwoWorkers(3);
+  for (TrainerPlan& plan : plans) {
+    plan.checkpoint = folder.File("checkpoint");
+    plan.progress = folder.File("progress");
+  }
+  std::vector<std::atomic<bool>> stops(2);
+  std::array<std::atomic<bool>, 2> wanted = {true, true};
+  RunAll(plans, stops, {{.checkpoint_wanted = &wanted[0]}, {.checkpoint_wanted = &wanted[1]}});
+  EXPECT_EQ(ReadCheckpoint(plans[0].checkpoint).value(), 1u) << "after the iteration in which it was wanted, once";
+  EXPECT_FALSE(wanted[0]);
+  EXPECT_TRUE(wanted[1]) << "worker 1 writes none";
+  std::ifstream progress(plans[0].progress);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(progress), {}), "3\n");
 }
 
 TEST(Trainer, ACheckpointThatCantBeWrittenEndsIt) {
