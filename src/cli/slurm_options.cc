@@ -41,6 +41,11 @@ void AddSlurmOptions(CLI::App* command, SlurmCommandOptions* options) {
                    "An option of that policy, such as round_s=60; may be given several times")
       ->allow_extra_args(false)
       ->type_name("NAME=NUMBER");
+  command
+      ->add_option("--slurm-restart", options->restart_s,
+                   "Seconds that a change of size costs an elastic job, as long as none was measured")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
 }
 
 namespace {
@@ -49,6 +54,7 @@ Result<slurm::ElasticOptions> ToElasticOptions(const SlurmCommandOptions& option
   slurm::ElasticOptions elastic;
   elastic.partitions = options.elastic;
   elastic.policy = options.allocation;
+  elastic.restart_cost_s = options.restart_s;
   for (const std::string& setting : options.settings) {
     const size_t equals = setting.find('=');
     double value = 0;

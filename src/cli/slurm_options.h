@@ -23,6 +23,7 @@ struct SlurmCommandOptions {
   std::vector<std::string> elastic;  // partitions
   std::string allocation = "aiturbo";
   std::vector<std::string> settings;  // "round_s=60"
+  double restart_s = 60;
 };
 
 // The options must outlive the command.

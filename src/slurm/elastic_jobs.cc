@@ -16,8 +16,6 @@ namespace {
 
 using scheduling::NodeShare;
 
-// Until one was measured: a checkpoint, Slurm's 2 to 3 s, and the start of a training program.
-constexpr double kRestartCostS = 60;
 constexpr double kRestartCostMaxS = 3600;
 // What a newly measured restart weighs against those before.
 constexpr double kRestartWeight = 0.5;
@@ -41,7 +39,12 @@ double Mean(double before, double news) { return before + kRestartWeight * (news
 
 }  // namespace
 
-Status ElasticOptions::Validate() const { return scheduling::CreateAllocationPolicy(policy, 1, settings).status(); }
+Status ElasticOptions::Validate() const {
+  if (!(restart_cost_s > 0 && restart_cost_s <= kRestartCostMaxS)) {
+    return InvalidArgument("--slurm-restart: expected seconds above 0, at most 3600");
+  }
+  return scheduling::CreateAllocationPolicy(policy, 1, settings).status();
+}
 
 struct ElasticJobs::Entry {
   // A run of the job on the same hosts, and the part of it that is being measured.
@@ -84,7 +87,7 @@ ElasticJobs::ElasticJobs(const topology::Fabric& fabric, ElasticOptions options,
       sources_(std::move(sources)),
       hosts_(fabric, options_.partitions),
       policy_(scheduling::CreateAllocationPolicy(options_.policy, 1, options_.settings).value()),
-      restart_cost_(kRestartCostS) {
+      restart_cost_(options_.restart_cost_s) {
   controller::AllocationOptions allocation;
   allocation.policy = policy_.get();
   allocation.speeds = [this](const model::Job& job) -> Result<std::unique_ptr<prediction::JobSpeed>> {

@@ -51,6 +51,10 @@ struct ElasticOptions {
   std::vector<std::string> partitions;  // whose elastic jobs get their size from us; empty: none
   std::string policy = "aiturbo";       // allocation policy
   scheduling::PolicySettings settings = {};
+  // What a restart is thought to cost until one was measured: a checkpoint, Slurm's 2 to 3 s, and the start of a training
+  // program; > 0, at most an hour. Higher: new jobs keep the size that they began with; lower: sizes change more often
+  // before it is known what that costs.
+  double restart_cost_s = 60;
 
   // Errors: kInvalidArgument, naming the option.
   Status Validate() const;
