@@ -10,6 +10,7 @@
 #include "report/axis.h"
 #include "report/bar_figure.h"
 #include "report/heat_map_figure.h"
+#include "report/host_schedule_figure.h"
 #include "report/html_style.h"
 #include "report/line_figure.h"
 #include "report/link_matrix.h"
@@ -363,6 +364,25 @@ TEST(ScheduleFigureTest, BlocksAreCutAtTheEndOfTheAxis) {
   EXPECT_EQ(FindMarkupError(svg), "");
   EXPECT_EQ(Count(svg, "<rect"), 2u);  // the third begins after the end
   EXPECT_THAT(svg, HasSubstr("job: 8 s to 10 s"));
+}
+
+TEST(HostScheduleFigureTest, ARunIsABoxOnEachOfItsHosts) {
+  HostScheduleFigure figure;
+  figure.title = "hosts";
+  figure.end_s = 10;
+  figure.hosts = {"h0", "h1", "h2"};
+  figure.jobs = {"gpt", "bert"};
+  figure.runs = {{0, {0, 1}, 0, 4}, {1, {2}, 3, 20}, {0, {0, 2}, 11, 12}};
+  figure.closures = {{1, 4, 10, "isolated"}};
+  figure.marks = {{1, 3, "frozen"}};
+  const std::string svg = Draw(figure);
+  EXPECT_EQ(FindMarkupError(svg), "");
+  // Two of the legend, two of the first run, one of the second, none of the third, which begins after the end, and the
+  // closure.
+  EXPECT_EQ(Count(svg, "<rect"), 6u);
+  EXPECT_THAT(svg, HasSubstr("gpt on 2 hosts: 0 s to 4 s"));
+  EXPECT_THAT(svg, HasSubstr("bert on 1 host: 3 s to 10 s"));
+  EXPECT_THAT(svg, HasSubstr("h1 frozen: 3 s"));
 }
 
 }  // namespace
