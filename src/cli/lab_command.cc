@@ -17,11 +17,13 @@
 
 #include "cli/command.h"
 #include "cli/lab_services.h"
+#include "cli/lab_subcommands.h"
 #include "cli/named_choice.h"
 #include "cli/output_files.h"
 #include "lab/lab.h"
 #include "lab/lab_counters.h"
 #include "lab/lab_report.h"
+#include "lab/lab_slurm.h"
 #include "lab/lab_source.h"
 #include "lab/namespace_command.h"
 #include "report/json_value.h"
@@ -40,6 +42,8 @@ struct LabCommandOptions {
   std::string file;
   lab::LabOptions lab;
   bool is_bare = false;
+  bool has_slurm = false;
+  std::vector<std::string> spares;
   std::string page = std::string(kAnyPage);
   std::string policy = "crux+c4p";
   OutputOptions output;
@@ -56,8 +60,23 @@ double SecondsSince(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+// What runs in a lab that is up: Slurm, controller and agents. Returns the address of the page.
+Result<std::string> StartInLab(const LabCommandOptions& options, const lab::LabState& state,
+                               const topology::Fabric& fabric, const lab::LabFolder& folder) {
+  if (options.has_slurm) FL_RETURN_IF_ERROR(StartLabSlurm(state, fabric, folder, options.spares));
+  if (options.is_bare) return std::string("none");
+  return StartLabServices(
+      state, fabric, folder,
+      {.page = options.page, .policy = options.policy, .has_slurm = options.has_slurm, .spares = options.spares});
+}
+
 int LabUp(const LabCommandOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
+  if (options.has_slurm) {
+    if (const Status status = lab::CheckSlurm(); !status.ok()) return ReportError(status);
+  } else if (!options.spares.empty()) {
+    return ReportError(InvalidArgument("--spares: spare hosts are kept by Slurm; expected --slurm beside it"));
+  }
   const std::atomic<bool>& stop = StopRequested();
   const std::string path = FindInputFile(options.file);
   const auto fabric = lab::LoadLabFabric(path);
@@ -73,20 +92,20 @@ int LabUp(const LabCommandOptions& options) {
     const int code = ReportError(state.status());
     return stop ? InterruptedExitCode() : code;
   }
-  std::string page = "none";
-  if (!options.is_bare) {
-    const auto served = StartLabServices(*state, *fabric, *folder, options.page, options.policy);
-    if (!served.ok()) {
-      const int code = ReportError(served.status());
-      bool was_up = false;
-      static_cast<void>(lab::TakeDown(*folder, &was_up).ok());
-      return stop ? InterruptedExitCode() : code;
-    }
-    page = *served;
+  const auto page = StartInLab(options, *state, *fabric, *folder);
+  if (!page.ok()) {
+    const int code = ReportError(page.status());
+    bool was_up = false;
+    static_cast<void>(lab::TakeDown(*folder, &was_up).ok());
+    return stop ? InterruptedExitCode() : code;
   }
   fmt::print("{0}up after {1:.1f} s; next: {2} lab run SCENARIO.yaml, {2} lab status, {2} lab down\n",
              lab::DescribeLab(*state), SecondsSince(begin), CalledAs());
-  if (!options.is_bare) fmt::print("controller and agents are running; page: {}\n", page);
+  if (!options.is_bare) fmt::print("controller and agents are running; page: {}\n", *page);
+  if (options.has_slurm) {
+    fmt::print("Slurm is running: {0}/bin/squeue, {0}/bin/sbatch, …; a job for it: {0}/train.sh\n",
+               lab::SlurmFolder(folder->path()));
+  }
   return kExitOk;
 }
 
@@ -236,6 +255,10 @@ void AddUp(CLI::App* lab, Invocation* invocation) {
                  "Controller's policy: ecmp (no control), c4p (paths), crux-levels (priorities), crux+c4p (both)")
       ->check(OneOf(traffic::LivePolicyNames()))
       ->capture_default_str();
+  up->add_flag("--slurm", options->has_slurm, "Make the hosts nodes of a Slurm of their own, as root");
+  up->add_option("--spares", options->spares, "With --slurm, hosts that are kept to replace broken ones")
+      ->delimiter(',')
+      ->type_name("HOST,...");
   up->footer("Example: fairlead lab up scenarios/lab-eight-jobs.yaml --scale 0.0005");
   up->callback([options, invocation] { invocation->exit_code = LabUp(*options); });
 }
@@ -311,6 +334,8 @@ void AddLabCommands(CLI::App& app, Invocation* invocation) {
   AddLabDemoCommand(lab, invocation);
   AddLabDiagnoseCommand(lab, invocation);
   AddLabHookCommand(lab, invocation);
+  AddLabPlanCommand(lab, invocation);
+  AddLabSlurmCommand(lab, invocation);
 }
 
 }  // namespace fairlead::cli

@@ -99,26 +99,14 @@ Result<LabJob> JobRunner::PlanOn(JobId id, const std::vector<LabNodeId>& hosts) 
     return InvalidArgument(
         fmt::format("job {}: expected {} different hosts, found {}", before.name, before.workers.size(), hosts.size()));
   }
-  model::Placement placement;
-  for (size_t w = 0; w < hosts.size(); ++w) {
-    const uint32_t num_gpus = before.workers[w].plan.num_gpus;
-    const HostId host(hosts[w].value());
-    if (host.index() >= scenario_.fabric.num_hosts() || scenario_.fabric.num_gpus_of(host) < num_gpus) {
-      return InvalidArgument(
-          fmt::format("job {}: node {} is no host with {} GPUs", before.name, host.value(), num_gpus));
-    }
-    const uint32_t first = scenario_.fabric.first_gpu(host).value();
-    for (uint32_t g = 0; g < num_gpus; ++g) placement.gpus.emplace_back(first + g);
-  }
-  const model::Job& job = scenario_.jobs[id.index()].job;
-  FL_ASSIGN_OR_RETURN(model::Iteration iteration, sim::MakeIterationProvider(scenario_)(job, placement));
-  const PlacedJob placed{.name = job.name,
-                         .placement = std::move(placement),
-                         .iteration = std::move(iteration),
-                         .num_queue_pairs = num_queue_pairs_,
-                         .listen_port = before.workers.front().plan.listen_port,
-                         .num_iterations = before.workers.front().plan.iterations};
-  return PlanJob(scenario_.fabric, state_->plan, placed);
+  JobPlace place{.job = id,
+                 .hosts = hosts,
+                 .num_gpus = {},
+                 .num_queue_pairs = num_queue_pairs_,
+                 .listen_port = before.workers.front().plan.listen_port,
+                 .num_iterations = before.workers.front().plan.iterations};
+  for (const LabWorker& worker : before.workers) place.num_gpus.push_back(worker.plan.num_gpus);
+  return PlanJobAt(scenario_, state_->plan, place);
 }
 
 Status JobRunner::Restart(JobId id, const std::vector<LabNodeId>& hosts) {

@@ -95,13 +95,15 @@ void ApplySettings(const LabNode& node, int channel, MissingSettings* missing) {
   prctl(PR_SET_NAME, "fairlead-lab");
   MissingSettings missing;
   std::vector<int> namespaces;
-  for (const LabNode& node : plan.nodes) {
+  const auto make_namespace = [&](const LabNode* node) {
     if (unshare(CLONE_NEWNET) != 0) AnswerError(channel, ExplainNoNamespaces(errno));
-    ApplySettings(node, channel, &missing);
+    if (node != nullptr) ApplySettings(*node, channel, &missing);
     const int file = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
     if (file < 0) AnswerError(channel, fmt::format("/proc/self/ns/net: {}", std::strerror(errno)));
     namespaces.push_back(file);
-  }
+  };
+  for (const LabNode& node : plan.nodes) make_namespace(&node);
+  make_namespace(nullptr);  // the management network
   const std::string line = nlohmann::json({{"namespaces", namespaces}, {"missing", missing}}).dump() + "\n";
   if (send(channel, line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size())) _exit(1);
   std::array<char, 16> word{};

@@ -1,7 +1,8 @@
 // The process that a lab lives in: as long as it lives so do the lab's namespaces, and nothing else holds them.
 //
-// The keeper is process 1 of its own process namespace and holds the lab's network namespaces as open files. They have
-// no name in /run/netns and no mount, so nothing can be left behind: when the keeper ends, by whatever signal, the
+// The keeper is process 1 of its own process namespace and holds the lab's network namespaces as open files: one for
+// each node, and one for the management network, which stays empty unless the lab gets a Slurm (slurm_files.h). They
+// have no name in /run/netns and no mount, so nothing can be left behind: when the keeper ends, by whatever signal, the
 // kernel ends every process that was started in the lab and takes all namespaces, interfaces and queues down.
 //
 //     fairlead lab up --fork--> (setsid; user namespace where needed) --fork--> keeper
@@ -35,7 +36,8 @@ struct KeeperId {
   uint64_t start_ticks = 0;  // of /proc/PID/stat: numbers of processes are used again
   std::string boot_id;
   bool has_user_namespace = false;
-  std::vector<int> namespaces;  // [node] open file of its network namespace, in the keeper
+  // [node] open file of its network namespace, in the keeper; behind them that of the management network.
+  std::vector<int> namespaces;
 
   friend bool operator==(const KeeperId&, const KeeperId&) = default;
 };

@@ -289,6 +289,8 @@ LabNodeId FindNode(const LabPlan& plan, std::string_view name) {
   return LabNodeId();
 }
 
+LabNodeId ManagementNetwork(const LabPlan& plan) { return LabNodeId(plan.nodes.size()); }
+
 size_t EndAt(const LabPlan& plan, CableId cable, LabNodeId node) {
   const auto& ends = plan.cables[cable].ends;
   FL_CHECK(ends[0].node == node || ends[1].node == node);

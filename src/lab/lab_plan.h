@@ -132,6 +132,8 @@ std::string CableName(const LabPlan& plan, CableId cable);
 CableId FindCable(const LabPlan& plan, std::string_view name);
 // Invalid: no such node.
 LabNodeId FindNode(const LabPlan& plan, std::string_view name);
+// The namespace of the management network: the one behind those of the nodes. It is no node of the plan.
+LabNodeId ManagementNetwork(const LabPlan& plan);
 // 0 or 1: which end of the cable is at the node.
 size_t EndAt(const LabPlan& plan, CableId cable, LabNodeId node);
 

@@ -39,4 +39,9 @@ Result<std::string> FindProfilerPlugin() {
                     "fairlead_nccl_profiler");
 }
 
+Result<std::string> FindSpankPlugin() {
+  return FindBeside("spank_fairlead.so", {".", "../lib/fairlead", "../lib", "../integrations/slurm"}, R_OK,
+                    "fairlead_spank");
+}
+
 }  // namespace fairlead::lab

@@ -12,5 +12,7 @@ namespace fairlead::lab {
 Result<std::string> FindProgram(const std::string& name);
 Result<std::string> FindSteeringLibrary();
 Result<std::string> FindProfilerPlugin();
+// spank_fairlead.so, which is built where Slurm's header is.
+Result<std::string> FindSpankPlugin();
 
 }  // namespace fairlead::lab

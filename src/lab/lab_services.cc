@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <thread>
@@ -72,6 +73,11 @@ Service ControllerOf(const std::string& program, const std::string& folder, cons
     service.args.insert(service.args.end(), {"--http", options.http, "--http-operator-open"});
   }
   service.args.insert(service.args.end(), options.controller_arguments.begin(), options.controller_arguments.end());
+  if (!options.path.empty()) {
+    const char* const path = std::getenv("PATH");
+    service.args.insert(service.args.begin(), {"/usr/bin/env", fmt::format("PATH={}:{}:/usr/sbin:/sbin:/usr/bin:/bin",
+                                                                           options.path, path == nullptr ? "" : path)});
+  }
   return service;
 }
 

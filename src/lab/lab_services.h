@@ -22,6 +22,7 @@ namespace fairlead::lab {
 struct LabServicesOptions {
   std::string http;  // address of the controller's page, "127.0.0.1:8480"; empty: none
   std::vector<std::string> controller_arguments = {};  // more of them
+  std::string path = {};  // a folder in which the controller looks for programs first; empty: none
 };
 
 std::string AgentSocket(const std::string& lab_folder, const std::string& host);

@@ -11,7 +11,7 @@ namespace fairlead::lab {
 namespace {
 
 // Raised whenever the form changes: a lab of another version can only be taken down.
-constexpr uint64_t kFormat = 2;
+constexpr uint64_t kFormat = 3;
 
 // What is the same in all versions.
 struct StateHeader {
@@ -138,7 +138,8 @@ Result<LabState> ReadLabState(std::string_view text, const std::string& path) {
   error = codec::ReadValue(json, codec::UnknownKeys::kIgnored, &state);
   if (!error.empty()) return damaged(codec::WithoutJoint(error));
   state.keeper = std::move(header.keeper);
-  if (state.health.size() != state.plan.cables.size() || state.keeper.namespaces.size() != state.plan.nodes.size()) {
+  if (state.health.size() != state.plan.cables.size() ||
+      state.keeper.namespaces.size() != state.plan.nodes.size() + 1) {
     return damaged("its lists differ in length");
   }
   if (!Connect(&state.plan)) return damaged("a cable or NIC is of a node that is not there");

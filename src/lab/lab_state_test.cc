@@ -20,7 +20,7 @@ LabState SomeState() {
   state.health[CableId(3u)] = 0;
   state.health[CableId(4u)] = 0.1;
   state.keeper = {.pid = 77, .start_ticks = 1ull << 40, .boot_id = "x-y", .has_user_namespace = true, .namespaces = {}};
-  for (size_t i = 0; i < state.plan.nodes.size(); ++i) state.keeper.namespaces.push_back(static_cast<int>(i) + 4);
+  for (size_t i = 0; i < state.plan.nodes.size() + 1; ++i) state.keeper.namespaces.push_back(static_cast<int>(i) + 4);
   return state;
 }
 
@@ -33,7 +33,7 @@ TEST(LabState, IsReadAsItWasWritten) {
 
 TEST(LabState, OfAnotherVersionCanOnlyBeTakenDown) {
   std::string text = WriteLabState(SomeState());
-  text.replace(text.find("\"format\":2"), 10, "\"format\":9");
+  text.replace(text.find("\"format\":3"), 10, "\"format\":9");
   const auto read = ReadLabState(text, "lab.json");
   ASSERT_FALSE(read.ok());
   EXPECT_NE(read.status().message().find("another version"), std::string::npos);
@@ -47,7 +47,7 @@ TEST(LabState, DamageIsAnErrorNotACrash) {
   for (size_t length = 0; length + 2 < text.size(); length += 37) {
     EXPECT_FALSE(ReadLabState(text.substr(0, length), "lab.json").ok()) << length;
   }
-  for (const char* other : {"", "[]", "{}", "{\"format\":2}", "null", "{\"format\":2,\"keeper\":[]}"}) {
+  for (const char* other : {"", "[]", "{}", "{\"format\":3}", "null", "{\"format\":2,\"keeper\":[]}"}) {
     EXPECT_FALSE(ReadLabState(other, "lab.json").ok()) << other;
     EXPECT_FALSE(ReadKeeperOf(other, "lab.json").ok()) << other;
   }

@@ -254,6 +254,31 @@ void DrawCommunicatorIds(uint64_t draw, LabJob* job) {
   }
 }
 
+uint16_t ListenPortOf(JobId job) { return static_cast<uint16_t>(kFirstPort + job.index()); }
+
+Result<LabJob> PlanJobAt(const sim::Scenario& scenario, const LabPlan& plan, const JobPlace& place) {
+  model::Job job = scenario.jobs[place.job.index()].job;
+  model::Placement placement;
+  for (size_t w = 0; w < place.hosts.size(); ++w) {
+    const HostId host(place.hosts[w].value());
+    const uint32_t num_gpus = place.num_gpus[w];
+    if (host.index() >= scenario.fabric.num_hosts() || scenario.fabric.num_gpus_of(host) < num_gpus) {
+      return InvalidArgument(fmt::format("job {}: node {} is no host with {} GPUs", job.name, host.value(), num_gpus));
+    }
+    const uint32_t first = scenario.fabric.first_gpu(host).value();
+    for (uint32_t g = 0; g < num_gpus; ++g) placement.gpus.emplace_back(first + g);
+  }
+  job.num_gpus = static_cast<uint32_t>(placement.gpus.size());
+  FL_ASSIGN_OR_RETURN(model::Iteration iteration, sim::MakeIterationProvider(scenario)(job, placement));
+  const PlacedJob placed{.name = job.name,
+                         .placement = std::move(placement),
+                         .iteration = std::move(iteration),
+                         .num_queue_pairs = place.num_queue_pairs,
+                         .listen_port = place.listen_port,
+                         .num_iterations = place.num_iterations};
+  return PlanJob(scenario.fabric, plan, placed);
+}
+
 Result<std::vector<LabJob>> PlanJobs(const sim::Scenario& scenario, const LabPlan& plan, uint64_t num_iterations,
                                      QueuePairBytes queue_pair_bytes) {
   FL_ASSIGN_OR_RETURN(const LabPlan expected, PlanLab(scenario.fabric, plan.options));
@@ -283,7 +308,7 @@ Result<std::vector<LabJob>> PlanJobs(const sim::Scenario& scenario, const LabPla
                            .iteration = std::move(iteration),
                            .num_queue_pairs = scenario.qps_per_connection,
                            .queue_pair_bytes = queue_pair_bytes,
-                           .listen_port = static_cast<uint16_t>(kFirstPort + jobs.size()),
+                           .listen_port = ListenPortOf(JobId(jobs.size())),
                            .start_s = job.arrival.seconds().value() + phase_s,
                            .num_iterations = num_iterations > 0 ? num_iterations : job.num_iterations};
     jobs.push_back(PlanJob(scenario.fabric, plan, placed));

@@ -56,6 +56,25 @@ void DrawCommunicatorIds(uint64_t draw, LabJob* job);
 // Args: fabric: the one that `plan` was made of. Ids of communicators follow from the job's name and place.
 LabJob PlanJob(const topology::Fabric& fabric, const LabPlan& plan, const PlacedJob& job);
 
+// Where a job of a scenario is to run.
+struct JobPlace {
+  JobId job;
+  // [worker] none twice. More or fewer than the scenario says: an iteration is the same work, divided among them.
+  std::vector<LabNodeId> hosts;
+  std::vector<uint32_t> num_gpus;  // [worker] >= 1
+  uint32_t num_queue_pairs = 1;
+  uint16_t listen_port = 0;
+  uint64_t num_iterations = 0;
+};
+
+// Plans a job of a scenario on hosts that somebody else has chosen. Args: scenario: with whole connections
+// (qps_per_connection 1); plan: of its fabric. Errors: kInvalidArgument: a host is none, or has fewer GPUs, or the
+// job can't be divided so.
+Result<LabJob> PlanJobAt(const sim::Scenario& scenario, const LabPlan& plan, const JobPlace& place);
+
+// The port that a job of a scenario listens at on its hosts.
+uint16_t ListenPortOf(JobId job);
+
 // All jobs of a scenario, placed as the scenario says. `num_iterations` > 0 overrides theirs.
 // Errors: kInvalidArgument: its fabric is not that of the lab; no jobs, or more than ports; a job finds no place.
 Result<std::vector<LabJob>> PlanJobs(const sim::Scenario& scenario, const LabPlan& plan, uint64_t num_iterations,
