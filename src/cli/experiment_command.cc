@@ -1,5 +1,6 @@
 // fairlead experiment list, fairlead experiment run.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -66,6 +67,17 @@ Result<std::vector<Experiment>> FindExperiments(Experiments experiments, const s
   return NotFound(fmt::format("{}, and {} for all of them", UnknownName("experiment", name, known), kAll));
 }
 
+// `all` gives the number of draws to those that have draws.
+Status CheckDraws(const std::vector<Experiment>& chosen, Experiments experiments, const ExperimentRunOptions& options) {
+  if (options.run.num_draws == 0 || options.name == kAll || chosen.front().has_draws) return OkStatus();
+  std::vector<std::string_view> drawing;
+  for (const Experiment& entry : experiments) {
+    if (entry.has_draws) drawing.push_back(entry.name);
+  }
+  return InvalidArgument(fmt::format("experiment {} has no number of draws to choose: leave --seeds out; it is for {}",
+                                     options.name, fmt::join(drawing, ", ")));
+}
+
 // Results in the order of `chosen`, without those that failed; their errors have been printed.
 struct RunOutcome {
   std::vector<ExperimentResult> results;
@@ -81,6 +93,7 @@ Result<ExperimentResult> RunOne(const Experiment& experiment, const experiment::
   if (status.ok()) return result;
   std::string command =
       fmt::format("fairlead experiment run {}{}", experiment.name, options.reduced ? " --reduced" : "");
+  if (options.num_draws > 0) command += fmt::format(" --seeds {}", options.num_draws);
   if (options.seed) command += fmt::format(" --seed {}", *options.seed);
   return Internal(fmt::format("experiment {}: {}; reproduce: {}", experiment.name, status.message(), command));
 }
@@ -117,6 +130,7 @@ int Run(Experiments experiments, const ExperimentRunOptions& options, const std:
   if (!files.ok()) return ReportError(files.status());
   const auto chosen = FindExperiments(experiments, options.name);
   if (!chosen.ok()) return ReportError(chosen.status());
+  if (const Status status = CheckDraws(*chosen, experiments, options); !status.ok()) return ReportError(status);
   if (!options.run.keep_folder.empty()) {
     // As for a file in it.
     const Status status = PrepareOutputFolder(options.run.keep_folder + "/result.json");
@@ -156,6 +170,9 @@ void AddExperimentCommands(CLI::App& app, Experiments experiments, Invocation* i
   run->add_option("NAME", options->name, "Name of the experiment, or all")->required();
   run->add_flag("--reduced", options->run.reduced, "Fewer cases, seeds or seconds, for a quick look");
   run->add_option("--seed", options->run.seed, "Seed of everything random; default: the experiment's own");
+  run->add_option("--seeds", options->run.num_draws,
+                  "Draws of chance, in experiments that compare draws; default: the experiment's own")
+      ->check(CLI::Range(1u, 1000u));
   run->add_option("--threads", options->run.num_threads, "Threads; default: one per processor")
       ->check(CLI::Range(1u, 1024u));
   run->add_option("--keep", options->run.keep_folder,

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/status.h"
@@ -22,6 +23,7 @@ struct RunContext {
   // Fewer cases, seeds or seconds, for a quick look; the experiment's notes say which.
   bool reduced = false;
   uint64_t seed = 1;
+  uint32_t num_draws = 0;    // of chance, in experiments that have Experiment::has_draws; 0 = the experiment's own
   uint32_t num_threads = 0;  // 0 = one per processor; results don't depend on it
   // Not null. Turns true when the user wants no more: Run returns soon, with what it has.
   const std::atomic<bool>* stop = nullptr;
@@ -34,9 +36,23 @@ struct RunContext {
   }
 };
 
+// More numbers than rows beside a paper's can hold: one line for each case.
+struct ResultTable {
+  // An empty text, or a number that is not finite, is unknown.
+  using Cell = std::variant<std::string, double>;
+
+  std::string title;
+  std::vector<std::string> columns;
+  std::vector<std::vector<Cell>> lines;  // [line][column]
+  // Too long for a terminal: on the page and in JSON only.
+  bool is_long = false;
+};
+
 // What an experiment found.
 struct Outcome {
+  std::string answer;                                  // first of all: what came out, one paragraph; may be empty
   std::vector<std::pair<std::string, double>> values;  // row name -> ours; NaN = could not be found
+  std::vector<ResultTable> tables;
   std::vector<report::PageFigure> figures;
   std::vector<std::string> notes;  // plain text: what was seen, what differs
   // Stopped before its end: values may be missing, or cover only a part of the cases.
@@ -51,6 +67,7 @@ struct Experiment {
   // Pure but for threads: same context, same outcome. Errors: what the experiment can't be run without is missing or
   // wrong.
   Result<Outcome> (*run)(const RunContext& context) = nullptr;
+  bool has_draws = false;  // heeds RunContext::num_draws
 };
 
 }  // namespace fairlead::experiment

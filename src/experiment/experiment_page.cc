@@ -1,6 +1,8 @@
 // The page of experiment_report.h.
 #include <fmt/format.h>
 
+#include <variant>
+
 #include "experiment/experiment_report.h"
 #include "report/html_page.h"
 #include "report/number_format.h"
@@ -36,6 +38,33 @@ std::string RenderTable(const ExperimentResult& result) {
   return html + "</tbody>\n</table></div>\n";
 }
 
+std::string RenderLines(const ResultTable& table) {
+  std::string html = "<div class=\"scroll\"><table>\n<thead><tr>";
+  for (const std::string& column : table.columns) html += fmt::format("<th>{}</th>", report::EscapeMarkup(column));
+  html += "</tr></thead>\n<tbody>\n";
+  for (const auto& line : table.lines) {
+    html += "<tr>";
+    for (const ResultTable::Cell& cell : line) {
+      html += std::holds_alternative<double>(cell) ? NumberCell(FormatCell(cell)) : TextCell("", FormatCell(cell));
+    }
+    html += "</tr>\n";
+  }
+  return html + "</tbody>\n</table></div>\n";
+}
+
+std::string RenderTables(const ExperimentResult& result) {
+  std::string html;
+  for (const ResultTable& table : result.tables) {
+    const std::string title = report::EscapeMarkup(table.title);
+    if (table.is_long) {
+      html += fmt::format("<details>\n<summary>{}</summary>\n{}</details>\n", title, RenderLines(table));
+    } else {
+      html += fmt::format("<h3>{}</h3>\n{}", title, RenderLines(table));
+    }
+  }
+  return html;
+}
+
 std::string RenderNotes(const ExperimentResult& result) {
   if (result.notes.empty()) return "";
   std::string html = "<h3>Notes</h3>\n<ul>\n";
@@ -66,7 +95,9 @@ std::string RenderSection(const ExperimentResult& result) {
   if (result.is_partial) {
     html += "<p class=\"partial\">PARTIAL: stopped before the end; what is missing was not computed.</p>\n";
   }
+  if (!result.answer.empty()) html += fmt::format("<p>{}</p>\n", report::EscapeMarkup(result.answer));
   html += RenderTable(result);
+  html += RenderTables(result);
   for (const report::PageFigure& figure : result.figures) html += report::RenderFigure(figure, "h3");
   return html + RenderNotes(result) + "</section>\n";
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "report/number_format.h"
 #include "report/printable_text.h"
@@ -66,7 +67,40 @@ report::TextTable MakeTable(const ExperimentResult& result, const std::vector<st
   return table;
 }
 
+report::Document TableText(const ResultTable& table) {
+  std::vector<report::TextColumn> columns;
+  for (size_t c = 0; c < table.columns.size(); ++c) {
+    const bool is_number = !table.lines.empty() && std::holds_alternative<double>(table.lines.front()[c]);
+    columns.push_back({table.columns[c], is_number ? report::Align::kRight : report::Align::kLeft});
+  }
+  report::TextTable text(std::move(columns));
+  for (const auto& line : table.lines) {
+    std::vector<std::string> cells;
+    for (const ResultTable::Cell& cell : line) cells.push_back(FormatCell(cell));
+    text.AddRow(std::move(cells));
+  }
+  return report::Document(fmt::format("\n{}\n", table.title)) + std::move(text);
+}
+
+report::Json TableToJson(const ResultTable& table) {
+  report::Json lines = report::Json::array();
+  for (const auto& line : table.lines) {
+    report::Json cells = report::Json::array();
+    for (const ResultTable::Cell& cell : line) {
+      const auto* text = std::get_if<std::string>(&cell);
+      cells.push_back(text != nullptr ? report::NameOrNull(*text) : report::NumberOrNull(std::get<double>(cell)));
+    }
+    lines.push_back(std::move(cells));
+  }
+  return {{"title", table.title}, {"columns", table.columns}, {"lines", lines}};
+}
+
 }  // namespace
+
+std::string FormatCell(const ResultTable::Cell& cell) {
+  const auto* text = std::get_if<std::string>(&cell);
+  return text != nullptr ? *text : FormatValue(std::get<double>(cell));
+}
 
 std::string FormatValue(std::optional<double> value) {
   if (!value || !std::isfinite(*value)) return std::string(report::kUnknown);
@@ -91,11 +125,15 @@ report::Document RenderText(const ExperimentResult& result) {
   text += fmt::format("seed {}{}, {}{}\n\n", result.seed, result.is_reduced ? ", reduced" : "",
                       report::FormatDuration(result.wall_s), result.is_kept ? ", kept from an earlier run" : "");
   if (result.is_partial) text += "PARTIAL: stopped before the end.\n\n";
+  if (!result.answer.empty()) text += report::WrapText(result.answer, report::kTextWidth, 0) + "\n";
   const std::vector<std::string> notes = CollectNotes(result);
   text += MakeTable(result, notes);
   if (!notes.empty()) text += "\n";
   for (size_t i = 0; i < notes.size(); ++i) {
     text += report::WrapText(fmt::format("[{}] {}", i + 1, notes[i]), report::kTextWidth, 4);
+  }
+  for (const ResultTable& table : result.tables) {
+    if (!table.is_long) text += TableText(table);
   }
   if (!result.notes.empty()) text += "\n";
   for (const std::string& note : result.notes) text += report::WrapText("* " + note, report::kTextWidth, 2);
@@ -105,11 +143,15 @@ report::Document RenderText(const ExperimentResult& result) {
 report::Json ToJson(const ExperimentResult& result) {
   report::Json rows = report::Json::array();
   for (const ResultRow& row : result.rows) rows.push_back(RowToJson(row));
+  report::Json tables = report::Json::array();
+  for (const ResultTable& table : result.tables) tables.push_back(TableToJson(table));
   return {{"experiment", result.name},
           {"seed", result.seed},
           {"reduced", result.is_reduced},
           {"wall_s", report::NumberOrNull(result.wall_s)},
-          {"rows", rows}};
+          {"answer", report::NameOrNull(result.answer)},
+          {"rows", rows},
+          {"tables", tables}};
 }
 
 }  // namespace fairlead::experiment

@@ -16,15 +16,20 @@ std::string FormatValue(std::optional<double> value);
 // ">= 0.97", "0.2 .. 0.3", "<= 0.03"; empty without a band.
 std::string FormatBand(const PaperRow& row);
 
-// Heading, table "paper | ours | inside band?" and notes, at most report::kTextWidth columns.
+// Of a line of a table: a text as it is, a number as FormatValue.
+std::string FormatCell(const ResultTable::Cell& cell);
+
+// Heading, answer, table "paper | ours | inside band?", the other tables that are not long, and notes, at most
+// report::kTextWidth columns.
 report::Document RenderText(const ExperimentResult& result);
 
-//   {"experiment", "seed", "reduced", "wall_s",
-//    "rows": [{"name", "unit", "paper", "ours", "low", "high", "inside", "note"}]}
+//   {"experiment", "seed", "reduced", "wall_s", "answer",
+//    "rows": [{"name", "unit", "paper", "ours", "low", "high", "inside", "note"}],
+//    "tables": [{"title", "columns", "lines"}]}
 // Whatever is missing is null.
 report::Json ToJson(const ExperimentResult& result);
 
-// One self-contained page: a section for each result, with its table, figures and notes.
+// One self-contained page: a section for each result, with its answer, tables, figures and notes.
 // Args: `command` is shown under "How to reproduce".
 std::string RenderHtml(std::span<const ExperimentResult> results, const std::string& command);
 

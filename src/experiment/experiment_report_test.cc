@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -40,6 +41,9 @@ ExperimentResult ExampleResult() {
   result.rows[1].published.high = 1;
   result.rows[1].published.note = "why it differs & more";
   result.figures = {{"a figure", "<svg></svg>", "a caption"}};
+  result.answer = "What came <out>.";
+  result.tables = {{"a short table", {"case", "value"}, {{"one", 1.5}, {"two", std::nan("")}}, false},
+                   {"a long table", {"text"}, {{"only on the page"}}, true}};
   result.notes = {"a note of some words"};
   return result;
 }
@@ -70,6 +74,10 @@ TEST(ExperimentReportTest, TextShowsEveryRowInAHundredColumns) {
   EXPECT_THAT(text, HasSubstr("[1] why it differs"));
   EXPECT_THAT(text, HasSubstr("* a note"));
   EXPECT_THAT(text, Not(HasSubstr("PARTIAL")));
+  EXPECT_LT(text.find("What came <out>."), text.find("inside band?"));
+  EXPECT_THAT(text, HasSubstr("\na short table\ncase  value\n"));
+  EXPECT_THAT(text, HasSubstr("one     1.5\n"));
+  EXPECT_THAT(text, Not(HasSubstr("long table")));
   result.is_partial = true;
   EXPECT_THAT(RenderText(result).Render(), HasSubstr("PARTIAL"));
 }
@@ -78,12 +86,14 @@ TEST(ExperimentReportTest, JsonHasTheKeysOthersRelyOn) {
   const report::Json json = ToJson(ExampleResult());
   EXPECT_EQ(
       json.dump(),
-      R"({"experiment":"crux-example","seed":3,"reduced":false,"wall_s":1.5,"rows":[)"
+      R"({"experiment":"crux-example","seed":3,"reduced":false,"wall_s":1.5,"answer":"What came <out>.","rows":[)"
       R"({"name":"inside","unit":"share","paper":0.9,"ours":0.95,"low":0.9,"high":null,"inside":true,"note":null},)"
       R"({"name":"outside","unit":"share","paper":0.9,"ours":0.5,"low":0.9,"high":1.0,"inside":false,)"
       R"("note":"why it differs & more"},)"
       R"({"name":"free","unit":"share","paper":null,"ours":12.25,"low":null,"high":null,"inside":null,"note":null},)"
-      R"({"name":"missing","unit":"share","paper":1.0,"ours":null,"low":null,"high":null,"inside":null,"note":null}]})");
+      R"({"name":"missing","unit":"share","paper":1.0,"ours":null,"low":null,"high":null,"inside":null,"note":null}],)"
+      R"("tables":[{"title":"a short table","columns":["case","value"],"lines":[["one",1.5],["two",null]]},)"
+      R"({"title":"a long table","columns":["text"],"lines":[["only on the page"]]}]})");
 }
 
 TEST(ExperimentReportTest, PageHoldsEverySectionAndFetchesNothing) {
@@ -95,6 +105,10 @@ TEST(ExperimentReportTest, PageHoldsEverySectionAndFetchesNothing) {
   EXPECT_THAT(page, HasSubstr("An example &lt;b&gt;"));
   EXPECT_THAT(page, HasSubstr("why it differs &amp; more"));
   EXPECT_THAT(page, HasSubstr("a&lt;b"));
+  EXPECT_THAT(page, HasSubstr("<p>What came &lt;out&gt;.</p>"));
+  EXPECT_THAT(page, HasSubstr("<h3>a short table</h3>"));
+  EXPECT_THAT(page, HasSubstr("<summary>a long table</summary>"));
+  EXPECT_THAT(page, HasSubstr("only on the page"));
   EXPECT_THAT(page.substr(0, page.find("</main>")), Not(HasSubstr("<script")));
   EXPECT_THAT(page, Not(HasSubstr("src=\"http")));
 }

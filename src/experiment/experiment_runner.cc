@@ -23,7 +23,7 @@ struct FoundOutcome {
 
 Result<FoundOutcome> FindOrRun(const Experiment& experiment, const RunContext& context, const std::string& folder) {
   const OutcomeStore store(folder);
-  const OutcomeKey key{std::string(experiment.name), context.seed, context.reduced};
+  const OutcomeKey key{std::string(experiment.name), context.seed, context.reduced, context.num_draws};
   if (!folder.empty()) {
     if (auto kept = store.Find(key)) return FoundOutcome{std::move(*kept), true};
   }
@@ -72,6 +72,7 @@ Result<ExperimentResult> RunExperiment(const Experiment& experiment, const RunOp
   if (!paper.ok()) return Named(experiment, paper.status());
   const RunContext context{.reduced = options.reduced,
                            .seed = options.seed.value_or(paper->seed),
+                           .num_draws = experiment.has_draws ? options.num_draws : 0,
                            .num_threads = options.num_threads,
                            .stop = &stop,
                            .progress = progress};
@@ -88,7 +89,9 @@ Result<ExperimentResult> RunExperiment(const Experiment& experiment, const RunOp
                           .is_partial = outcome.is_partial,
                           .is_kept = found->is_old,
                           .wall_s = found->kept.wall_s,
+                          .answer = std::move(outcome.answer),
                           .rows = std::move(*rows),
+                          .tables = std::move(outcome.tables),
                           .figures = std::move(outcome.figures),
                           .notes = std::move(outcome.notes)};
 }

@@ -29,7 +29,9 @@ struct ExperimentResult {
   bool is_partial = false;
   bool is_kept = false;  // of an earlier run
   double wall_s = 0;
+  std::string answer;           // empty: none
   std::vector<ResultRow> rows;  // in the order of the paper's table
+  std::vector<ResultTable> tables;
   std::vector<report::PageFigure> figures;
   std::vector<std::string> notes;
 };
@@ -42,6 +44,7 @@ Result<std::vector<ResultRow>> JoinRows(const PaperTable& paper, const Outcome& 
 struct RunOptions {
   bool reduced = false;
   std::optional<uint64_t> seed = {};  // nothing: that of paper.yaml
+  uint32_t num_draws = 0;             // 0 = the experiment's own; ignored where it has none
   uint32_t num_threads = 0;           // 0 = one per processor
   // Where outcomes are kept, and taken from where they are there (outcome_store.h); empty: nowhere.
   std::string keep_folder = {};

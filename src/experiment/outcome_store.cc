@@ -4,6 +4,7 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "base/file_writer.h"
 #include "version.h"
@@ -22,13 +23,47 @@ double ValueOf(const Json& json) {
 }
 
 Json IdentityOf(const OutcomeKey& key) {
-  return {{"experiment", key.name}, {"version", kVersion}, {"seed", key.seed}, {"reduced", key.reduced}};
+  return {{"experiment", key.name},
+          {"version", kVersion},
+          {"seed", key.seed},
+          {"reduced", key.reduced},
+          {"num_draws", key.num_draws}};
+}
+
+Json KeptTable(const ResultTable& table) {
+  Json lines = Json::array();
+  for (const auto& line : table.lines) {
+    Json cells = Json::array();
+    for (const ResultTable::Cell& cell : line) {
+      const auto* text = std::get_if<std::string>(&cell);
+      cells.push_back(text != nullptr ? Json(*text) : ValueToJson(std::get<double>(cell)));
+    }
+    lines.push_back(std::move(cells));
+  }
+  return {{"title", table.title}, {"columns", table.columns}, {"lines", lines}, {"is_long", table.is_long}};
+}
+
+// Throws what nlohmann-json throws.
+ResultTable ParseTable(const Json& json) {
+  ResultTable table{.title = json.at("title").get<std::string>(),
+                    .columns = json.at("columns").get<std::vector<std::string>>(),
+                    .lines = {},
+                    .is_long = json.at("is_long").get<bool>()};
+  for (const Json& line : json.at("lines")) {
+    auto& cells = table.lines.emplace_back();
+    for (const Json& cell : line) {
+      cells.push_back(cell.is_string() ? ResultTable::Cell(cell.get<std::string>()) : ResultTable::Cell(ValueOf(cell)));
+    }
+  }
+  return table;
 }
 
 // Throws what nlohmann-json throws.
 KeptOutcome ParseOutcome(const Json& json) {
   KeptOutcome kept;
   kept.wall_s = json.at("wall_s").get<double>();
+  kept.outcome.answer = json.at("answer").get<std::string>();
+  for (const Json& table : json.at("tables")) kept.outcome.tables.push_back(ParseTable(table));
   for (const Json& value : json.at("values")) {
     kept.outcome.Set(value.at("row").get<std::string>(), ValueOf(value.at("value")));
   }
@@ -54,14 +89,13 @@ std::optional<KeptOutcome> OutcomeStore::Find(const OutcomeKey& key) const {
 }
 
 Status OutcomeStore::Keep(const OutcomeKey& key, const KeptOutcome& kept) const {
-  Json json = {{"run", IdentityOf(key)},
-               {"wall_s", kept.wall_s},
-               {"values", Json::array()},
-               {"figures", Json::array()},
+  Json json = {{"run", IdentityOf(key)},     {"wall_s", kept.wall_s},   {"answer", kept.outcome.answer},
+               {"values", Json::array()},    {"tables", Json::array()}, {"figures", Json::array()},
                {"notes", kept.outcome.notes}};
   for (const auto& [row, value] : kept.outcome.values) {
     json["values"].push_back({{"row", row}, {"value", ValueToJson(value)}});
   }
+  for (const ResultTable& table : kept.outcome.tables) json["tables"].push_back(KeptTable(table));
   for (const report::PageFigure& figure : kept.outcome.figures) {
     json["figures"].push_back({{"heading", figure.heading}, {"svg", figure.svg}, {"caption", figure.caption}});
   }

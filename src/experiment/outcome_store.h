@@ -4,6 +4,7 @@
 // program, seed and setting; anything else in it means that the experiment is run again.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -17,6 +18,7 @@ struct OutcomeKey {
   std::string name;
   uint64_t seed = 0;
   bool reduced = false;
+  uint32_t num_draws = 0;  // 0 = the experiment's own
 };
 
 struct KeptOutcome {

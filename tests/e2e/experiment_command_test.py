@@ -52,7 +52,7 @@ class ExperimentCommandTest(CommandCase):
         self.assertLessEqual(max(map(len, result.stdout.splitlines())), 100)
         self.assertIn("inside band?", result.stdout)
         report = json.loads((self.folder / "out/r.json").read_text())
-        self.assertEqual(list(report), ["experiment", "seed", "reduced", "wall_s", "rows"])
+        self.assertEqual(list(report), ["experiment", "seed", "reduced", "wall_s", "answer", "rows", "tables"])
         self.assertEqual(report["experiment"], "crux-examples")
         self.assertIs(report["reduced"], False)
         for row in report["rows"]:
