@@ -31,6 +31,7 @@
 #include "experiments/lab-eight-jobs/lab_eight_jobs.h"
 #include "experiments/lab-link-failure/lab_link_failure.h"
 #include "experiments/lab-torch/lab_torch.h"
+#include "experiments/packet-level/packet_level.h"
 #include "experiments/policy-default/policy_default.h"
 #include "experiments/spraying/spraying.h"
 
@@ -65,6 +66,7 @@ std::vector<experiment::Experiment> AllExperiments() {
       {"aiturbo-speed-model", FindEmbeddedText("experiments/aiturbo-speed-model/paper.yaml"), aiturbo_speed_model::Run},
       {"joint", FindEmbeddedText("experiments/joint/paper.yaml"), joint::Run},
       {"policy-default", FindEmbeddedText("experiments/policy-default/paper.yaml"), policy_default::Run},
+      {"packet-level", FindEmbeddedText("experiments/packet-level/paper.yaml"), packet_level::Run, true},
       {"spraying", FindEmbeddedText("experiments/spraying/paper.yaml"), spraying::Run},
       {"lab-eight-jobs", FindEmbeddedText("experiments/lab-eight-jobs/paper.yaml"), lab_eight_jobs::Run},
       {"lab-bonded-ports", FindEmbeddedText("experiments/lab-bonded-ports/paper.yaml"), lab_bonded_ports::Run},

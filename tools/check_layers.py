@@ -21,7 +21,7 @@ import re
 import sys
 
 MODULES = [
-    "base", "codec", "shm", "model", "topology", "collective", "workload", "fluid", "trace", "telemetry", "execution",
+    "base", "codec", "shm", "model", "topology", "collective", "workload", "fluid", "packet", "trace", "telemetry", "execution",
     "prediction", "scheduling", "traffic", "diagnosis", "node_check",
     "controller", "agent", "sim", "report", "experiment", "wire",
     "store", "service", "slurm", "lab", "ccl", "cli"

@@ -1,0 +1,178 @@
+#include "experiments/packet-level/packet_level.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/parallel_for.h"
+#include "base/random.h"
+#include "base/statistics.h"
+#include "experiments/packet-level/all_cases.h"
+#include "experiments/packet-level/twin_case.h"
+#include "report/bar_figure.h"
+#include "report/number_format.h"
+
+namespace fairlead::experiments::packet_level {
+
+namespace {
+
+constexpr uint32_t kNumDraws = 10;
+constexpr uint32_t kNumReducedDraws = 2;
+
+// Of a case by the fluid engine against packets, %.
+struct Errors {
+  std::vector<double> of_messages;  // |fluid - packets| / packets of the time from ready to arrived
+  double total = 0;                 // fluid / packets - 1 of the time until everything has arrived
+
+  double mean() const { return Mean(of_messages); }
+  double p99() const { return NearestRank(of_messages, 0.99); }
+};
+
+Errors Compare(const TwinTimes& packets, const TwinTimes& fluid) {
+  Errors errors;
+  for (size_t m = 0; m < packets.finish_s.size(); ++m) {
+    const double real = packets.finish_s[m] - packets.ready_s[m];
+    const double told = fluid.finish_s[m] - fluid.ready_s[m];
+    errors.of_messages.push_back(100 * std::abs(told - real) / real);
+  }
+  errors.total = 100 * (*std::ranges::max_element(fluid.finish_s) / *std::ranges::max_element(packets.finish_s) - 1);
+  return errors;
+}
+
+struct DrawResult {
+  Errors plain;
+  Errors with_latency;
+  double packets_s = 0;  // until everything has arrived
+};
+
+// Over the draws of a family.
+struct FamilyResult {
+  Errors plain;
+  Errors with_latency;
+  double packets_s = 0;
+};
+
+DrawResult RunDraw(const TwinCase& twin, uint64_t seed) {
+  const TwinTimes packets = RunPackets(twin, seed);
+  return {.plain = Compare(packets, RunFluid(twin, false)),
+          .with_latency = Compare(packets, RunFluid(twin, true)),
+          .packets_s = *std::ranges::max_element(packets.finish_s)};
+}
+
+FamilyResult Merge(const std::vector<DrawResult>& draws) {
+  FamilyResult merged;
+  const auto count = static_cast<double>(draws.size());
+  const auto add = [&](const Errors& from, Errors* to) {
+    to->of_messages.insert(to->of_messages.end(), from.of_messages.begin(), from.of_messages.end());
+    to->total += from.total / count;
+  };
+  for (const DrawResult& draw : draws) {
+    add(draw.plain, &merged.plain);
+    add(draw.with_latency, &merged.with_latency);
+    merged.packets_s += draw.packets_s / count;
+  }
+  return merged;
+}
+
+report::PageFigure DrawErrors(const std::vector<CaseFamily>& families, const std::vector<FamilyResult>& results) {
+  report::BarFigure figure;
+  figure.title = "The fluid engine against packets";
+  figure.description = "Mean error of the times of messages, two bars for each case.";
+  figure.y_label = "mean error, %";
+  figure.series = {"as it is", "with the latency of an empty path"};
+  double most = 1;
+  for (size_t f = 0; f < families.size(); ++f) {
+    figure.groups.push_back({families[f].name, {results[f].plain.mean(), results[f].with_latency.mean()}, {}});
+    most = std::max({most, results[f].plain.mean(), results[f].with_latency.mean()});
+  }
+  figure.y_domain = {0, 1.1 * most};
+  return {figure.title, Draw(figure), "Of the time from when a message is ready until it has arrived."};
+}
+
+std::string Answer(const std::vector<CaseFamily>& families, const std::vector<FamilyResult>& results) {
+  size_t num_goals = 0;
+  size_t num_met = 0;
+  size_t worst = 0;
+  double total = 0;
+  for (size_t f = 0; f < families.size(); ++f) {
+    if (families[f].goal > 0) {
+      ++num_goals;
+      num_met += results[f].plain.mean() <= families[f].goal ? 1 : 0;
+    }
+    if (results[f].plain.mean() > results[worst].plain.mean()) worst = f;
+    total = std::max(total, std::abs(results[f].plain.total));
+  }
+  return fmt::format(
+      "In {} of {} cases that have a goal (1 % for flows on one link, 5 % for rings with hashed paths) the mean error "
+      "of "
+      "the fluid engine against packets stays within it; it is largest in '{}' ({} %), and when everything has arrived "
+      "is foretold to {} % in the worst case.",
+      num_met, num_goals, families[worst].name, report::FormatFixed(results[worst].plain.mean(), 1),
+      report::FormatFixed(total, 1));
+}
+
+}  // namespace
+
+Result<experiment::Outcome> Run(const experiment::RunContext& context) {
+  const uint32_t num_draws =
+      context.num_draws > 0 ? context.num_draws : (context.reduced ? kNumReducedDraws : kNumDraws);
+  const std::vector<CaseFamily> families = AllCases(context.seed, num_draws, context.reduced);
+  struct Piece {
+    size_t family;
+    size_t draw;
+  };
+  std::vector<Piece> pieces;
+  std::vector<std::vector<DrawResult>> draws(families.size());
+  for (size_t f = 0; f < families.size(); ++f) {
+    draws[f].resize(families[f].draws.size());
+    for (size_t d = 0; d < families[f].draws.size(); ++d) pieces.push_back({f, d});
+  }
+  std::mutex mutex;
+  size_t num_done = 0;
+  ParallelFor(pieces.size(), context.num_threads, *context.stop, [&](size_t i) {
+    const auto [f, d] = pieces[i];
+    draws[f][d] = RunDraw(families[f].draws[d], CombineHash(context.seed, d));
+    const std::lock_guard lock(mutex);
+    context.Report(static_cast<double>(++num_done) / static_cast<double>(pieces.size()));
+  });
+  experiment::Outcome outcome;
+  outcome.is_partial = num_done < pieces.size();
+  if (outcome.is_partial) return outcome;
+
+  std::vector<FamilyResult> results;
+  experiment::ResultTable table;
+  table.title = "Errors of the fluid engine, %: of the times of messages, and of the time until everything has arrived";
+  table.columns = {"case",
+                   "messages",
+                   "packets, ms",
+                   "mean",
+                   "p99",
+                   "all arrived",
+                   "mean, with latency",
+                   "p99, with latency",
+                   "all arrived, with latency"};
+  for (size_t f = 0; f < families.size(); ++f) {
+    const FamilyResult& result = results.emplace_back(Merge(draws[f]));
+    outcome.Set(families[f].name + ": mean error", result.plain.mean());
+    outcome.Set(families[f].name + ": all arrived", result.plain.total);
+    auto& line = table.lines.emplace_back();
+    line.emplace_back(families[f].name);
+    for (const double value : {static_cast<double>(families[f].draws.front().packets.messages.size()),
+                               1e3 * result.packets_s, result.plain.mean(), result.plain.p99(), result.plain.total,
+                               result.with_latency.mean(), result.with_latency.p99(), result.with_latency.total}) {
+      line.emplace_back(value);
+    }
+  }
+  outcome.answer = Answer(families, results);
+  outcome.tables.push_back(std::move(table));
+  outcome.figures.push_back(DrawErrors(families, results));
+  outcome.notes.push_back(fmt::format("{} draws of paths and partners where they are drawn; large messages of {} MB.",
+                                      num_draws, context.reduced ? 8 : 64));
+  return outcome;
+}
+
+}  // namespace fairlead::experiments::packet_level

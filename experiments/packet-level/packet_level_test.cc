@@ -1,0 +1,82 @@
+// Both simulators on cases with known times: they must be given the same case before their difference means anything.
+#include "experiments/packet-level/packet_level.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "experiments/packet-level/all_cases.h"
+#include "experiments/packet-level/twin_case.h"
+
+namespace fairlead::experiments::packet_level {
+namespace {
+
+constexpr double kPayloadBytesPerS = kLinkBytesPerS * 9000 / 9078;
+constexpr double kPacketS = 9078 / kLinkBytesPerS;
+// Four links; the last packet crosses three of them by itself.
+constexpr double kLatencyS = 4 * kLinkDelayS + 3 * kPacketS;
+
+double Last(const TwinTimes& times) { return *std::ranges::max_element(times.finish_s); }
+
+TEST(TwinCaseTest, OneFlowByBoth) {
+  CaseBuilder builder("one", packet::Transport::kMarking);
+  builder.AddMessage(builder.AddConnection(0, 8, 3), 9000 * 1000);
+  const TwinCase twin = builder.Take();
+  EXPECT_NEAR(Last(RunFluid(twin, false)), 9000 * 1000 / kPayloadBytesPerS, 2e-9);
+  EXPECT_NEAR(Last(RunFluid(twin, true)), 9000 * 1000 / kPayloadBytesPerS + kLatencyS, 2e-9);
+  EXPECT_NEAR(Last(RunPackets(twin, 1)), 9000 * 1000 / kPayloadBytesPerS + kLatencyS, 2e-9);
+}
+
+// A second, equal flow over the same spine doubles the time in both; over another spine it changes nothing.
+TEST(TwinCaseTest, PathsMeetInBothOrInNeither) {
+  for (const uint32_t spine : {3u, 4u}) {
+    CaseBuilder builder("two", packet::Transport::kMarking);
+    builder.AddMessage(builder.AddConnection(0, 8, 3), 9000 * 1000);
+    builder.AddMessage(builder.AddConnection(1, 9, spine), 9000 * 1000);
+    const TwinCase twin = builder.Take();
+    const double factor = spine == 3 ? 2 : 1;
+    EXPECT_NEAR(Last(RunFluid(twin, false)) * kPayloadBytesPerS / 9e6, factor, 1e-5);
+    EXPECT_NEAR((Last(RunPackets(twin, 1)) - kLatencyS) * kPayloadBytesPerS / 9e6, factor, 2e-3);
+  }
+}
+
+// Sprayed, a leaf's hosts share seven of eight cables; with hashes the lost one is nobody's.
+TEST(TwinCaseTest, ALostCableTakesAnEighthOfThePipe) {
+  CaseBuilder builder("lost", packet::Transport::kPulled, 1);
+  for (uint32_t h = 0; h < kHostsPerLeaf; ++h)
+    builder.AddMessage(builder.AddSprayed(h, kHostsPerLeaf + h), 9000 * 1000);
+  const TwinCase twin = builder.Take();
+  EXPECT_NEAR(Last(RunFluid(twin, false)) * kPayloadBytesPerS / 9e6, 8.0 / 7, 1e-5);
+  EXPECT_GE((Last(RunPackets(twin, 1)) - kLatencyS) * kPayloadBytesPerS / 9e6, 8.0 / 7);
+}
+
+// Two hosts in turn, with a millisecond of compute before each message: three messages and delays.
+TEST(TwinCaseTest, MessagesAndComputeWaitInBoth) {
+  CaseBuilder builder("chain", packet::Transport::kMarking);
+  const uint32_t there = builder.AddConnection(0, 8, 0);
+  const uint32_t back = builder.AddConnection(8, 0, 0);
+  const uint32_t first = builder.AddMessage(there, 9000 * 100, {}, 1e-3);
+  const uint32_t second = builder.AddMessage(back, 9000 * 100, {first}, 1e-3);
+  builder.AddMessage(there, 9000 * 100, {second}, 1e-3);
+  const TwinCase twin = builder.Take();
+  const double one = 1e-3 + 9000 * 100 / kPayloadBytesPerS;
+  EXPECT_NEAR(Last(RunFluid(twin, false)), 3 * one, 1e-8);
+  EXPECT_NEAR(Last(RunPackets(twin, 1)), 3 * (one + kLatencyS), 1e-8);
+}
+
+TEST(PacketLevelTest, SameNumbersAtAnyNumberOfThreads) {
+  const std::atomic<bool> never = false;
+  const auto run = [&](uint32_t num_threads) {
+    return packet_level::Run(
+               {.reduced = true, .num_draws = 2, .num_threads = num_threads, .stop = &never, .progress = nullptr})
+        .value();
+  };
+  const experiment::Outcome one = run(1);
+  EXPECT_EQ(run(3).values, one.values);
+  for (const auto& [row, value] : one.values) EXPECT_TRUE(std::isfinite(value)) << row;
+}
+
+}  // namespace
+}  // namespace fairlead::experiments::packet_level
