@@ -20,6 +20,8 @@ constexpr double kCostMin = 0.03;
 // How much slower than its like a rank may be by nature.
 constexpr double kRatioMax = 1.15;
 constexpr double kRatioMin = 0.5;
+// Where all take longer, some do by more than others: by that share of what they have in common.
+constexpr double kSharedDoubt = 0.25;
 // Blocks of the past without which no one is told from it.
 constexpr size_t kPastMin = 24;
 // Ranks that are further apart do not do the same, whatever they look like.
@@ -240,11 +242,12 @@ void SlowRankWatch::NoteRatios(const std::vector<Watched*>& watched, const Block
 
 void SlowRankWatch::CompareWithPast(const std::vector<Watched*>& watched, double shared, Block* block) {
   block->is_known = std::ranges::all_of(watched, [](const Watched* one) { return one->baseline.has_value(); });
+  const double expected = shared + kSharedDoubt * std::max(0.0, shared - 1);
   for (size_t i = 0; i < watched.size(); ++i) {
     const BlockSample& sample = block->samples[i];
     const auto& baseline = watched[i]->baseline;
-    const double usual = baseline.has_value() ? *baseline * block->pieces : sample.own_seconds;
-    block->x.push_back(sample.own_seconds - shared * usual);
+    const double usual = baseline.has_value() ? *baseline * block->pieces : sample.own_seconds / expected;
+    block->x.push_back(sample.own_seconds - expected * usual);
     block->host_x.push_back(std::min(sample.host_seconds, block->x.back()));
   }
 }
