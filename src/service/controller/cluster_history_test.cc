@@ -26,7 +26,10 @@ TEST(ClusterHistoryTest, FiguresTellLossesByCause) {
     jobs[j].iteration_time = Seconds(2);
     jobs[j].fastest_iteration = Seconds(1);  // half is lost: 4 GPUs
   }
-  std::vector<controller::WatchedFinding> findings(3);
+  std::vector<controller::WatchedFinding> findings(4);
+  for (controller::WatchedFinding& watched : findings) watched.finding.cleared = SimTime::Never();
+  findings[3].job = "a";  // suspected only
+  findings[3].finding.confirmed = SimTime::Never();
   findings[0].job = "b";
   findings[0].finding.syndrome = model::Syndrome::kCommSlow;
   findings[0].finding.confirmed = At(1);
