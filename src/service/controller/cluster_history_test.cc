@@ -7,7 +7,7 @@
 namespace fairlead::service {
 namespace {
 
-SimTime At(double seconds) { return SimTime::FromSeconds(Seconds(seconds)); }
+SimTime HistoryMoment(double seconds) { return SimTime::FromSeconds(Seconds(seconds)); }
 
 // [column] of a row.
 double ValueOf(const Json& history, size_t row, const std::string& column) {
@@ -32,13 +32,13 @@ TEST(ClusterHistoryTest, FiguresTellLossesByCause) {
   findings[3].finding.confirmed = SimTime::Never();
   findings[0].job = "b";
   findings[0].finding.syndrome = model::Syndrome::kCommSlow;
-  findings[0].finding.confirmed = At(1);
+  findings[0].finding.confirmed = HistoryMoment(1);
   findings[1].job = "c";
   findings[1].finding.syndrome = model::Syndrome::kCommHang;
-  findings[1].finding.confirmed = At(1);
+  findings[1].finding.confirmed = HistoryMoment(1);
   findings[2] = findings[1];  // of before
   findings[2].job = "a";
-  findings[2].finding.cleared = At(2);
+  findings[2].finding.cleared = HistoryMoment(2);
   std::vector<controller::LinkOnFabric> links(2);
   links[1].health = 0.5;
   const ClusterFigures figures = FiguresOf(jobs, findings, links, {}, 2, 8);
@@ -54,10 +54,10 @@ TEST(ClusterHistoryTest, FiguresTellLossesByCause) {
 TEST(ClusterHistoryTest, APeriodIsTheMeanOfItsLooksAndCountersAreWhatCame) {
   ClusterHistory history;
   // At 600 s the minute begins: GPUs 10, 20, 30 in it, and 2 path changes.
-  EXPECT_FALSE(history.Add(At(605), {.gpus = 10, .path_changes = 5}));
-  EXPECT_FALSE(history.Add(At(625), {.gpus = 20, .path_changes = 6}));
-  EXPECT_FALSE(history.Add(At(645), {.gpus = 30, .path_changes = 7}));
-  const auto change = history.Add(At(665), {.gpus = 40, .path_changes = 10});
+  EXPECT_FALSE(history.Add(HistoryMoment(605), {.gpus = 10, .path_changes = 5}));
+  EXPECT_FALSE(history.Add(HistoryMoment(625), {.gpus = 20, .path_changes = 6}));
+  EXPECT_FALSE(history.Add(HistoryMoment(645), {.gpus = 30, .path_changes = 7}));
+  const auto change = history.Add(HistoryMoment(665), {.gpus = 40, .path_changes = 10});
   ASSERT_TRUE(change.has_value());
   EXPECT_EQ(change->key, "controller/history/000010");
   const Json json = history.ToJson();
@@ -75,7 +75,7 @@ TEST(ClusterHistoryTest, ADayIsKeptAndSurvives) {
   std::map<std::string, std::string> store;
   ClusterHistory history(options);
   for (int minute = 0; minute < 35; ++minute) {
-    const auto change = history.Add(At(60.0 * minute), {.jobs = static_cast<double>(minute)});
+    const auto change = history.Add(HistoryMoment(60.0 * minute), {.jobs = static_cast<double>(minute)});
     if (change) store[change->key] = *change->value;
   }
   EXPECT_EQ(store.size(), 10u) << "a record for each place in the ring";
@@ -86,20 +86,20 @@ TEST(ClusterHistoryTest, ADayIsKeptAndSurvives) {
       {"controller/history/x", "not JSON"}, {"controller/history/y", "[1,2]"}, {"other", "[1]"}};
   for (const auto& [key, value] : store) records.push_back({key, value});
   ClusterHistory next(options);
-  next.Restore(At(60.0 * 36), records);
+  next.Restore(HistoryMoment(60.0 * 36), records);
   const Json json = next.ToJson();
   // 27 to 33 are less than ten minutes old; 34 was under way and is lost.
   ASSERT_EQ(json["rows"].size(), 7u);
   EXPECT_EQ(ValueOf(json, 0, "jobs"), 27);
   EXPECT_EQ(ValueOf(json, 6, "jobs"), 33);
-  EXPECT_FALSE(next.Add(At(60.0 * 36 + 1), {}));
+  EXPECT_FALSE(next.Add(HistoryMoment(60.0 * 36 + 1), {}));
   EXPECT_EQ(next.ToJson()["rows"].size(), 8u);
 }
 
 TEST(ClusterHistoryTest, CountersOfANewControllerDoNotRunBackwards) {
   ClusterHistory history;
-  history.Add(At(0), {.actions = 9});
-  history.Add(At(60), {.actions = 3});
+  history.Add(HistoryMoment(0), {.actions = 9});
+  history.Add(HistoryMoment(60), {.actions = 3});
   EXPECT_EQ(ValueOf(history.ToJson(), 1, "actions"), 0);
 }
 

@@ -7,7 +7,7 @@
 namespace fairlead::service {
 namespace {
 
-SimTime At(double seconds) { return SimTime::FromSeconds(Seconds(seconds)); }
+SimTime TraceMoment(double seconds) { return SimTime::FromSeconds(Seconds(seconds)); }
 
 controller::JobOnFabric MakeJob(const std::string& name, double iteration_s) {
   controller::JobOnFabric job;
@@ -23,7 +23,7 @@ TEST(JobTraceTest, ShowsWhatIsKnownFromTheFirstMomentOn) {
   JobLooks looks;
   for (int i = 0; i < 3; ++i) {
     const controller::JobOnFabric job = MakeJob("gpt", i < 2 ? 0.5 : 1);
-    looks.Add(At(1000 + 15 * i), {&job, 1});
+    looks.Add(TraceMoment(1000 + 15 * i), {&job, 1});
   }
   JobPast past{.name = "gpt", .looks = looks.Of("gpt"), .findings = {}};
   past.findings.resize(1);
@@ -38,7 +38,7 @@ TEST(JobTraceTest, ShowsWhatIsKnownFromTheFirstMomentOn) {
       R"([{"time_s": 1025, "subject": "job gpt", "text": "moved"}, {"time_s": 1026, "subject": "job other", "text": "no"}])");
   past.log = Json::parse(
       R"([{"at_s": 1027, "kind": "action", "job_name": "gpt", "description": "stop job gpt"}, {"at_s": 1, "kind": "outcome"}])");
-  const auto trace = JobTrace(past, At(1040));
+  const auto trace = JobTrace(past, TraceMoment(1040));
   ASSERT_TRUE(trace.ok()) << trace.status().message();
   EXPECT_NEAR((*trace)["otherData"]["origin_s"].get<double>(), 996, 1e-6);  // the first block: 1000 - 4
   std::map<std::string, std::vector<Json>> by_kind;
@@ -63,23 +63,24 @@ TEST(JobTraceTest, ShowsWhatIsKnownFromTheFirstMomentOn) {
 }
 
 TEST(JobTraceTest, AnUnknownJobIsNotFound) {
-  EXPECT_EQ(JobTrace({.name = "nobody", .looks = {}, .findings = {}}, At(1)).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(JobTrace({.name = "nobody", .looks = {}, .findings = {}}, TraceMoment(1)).status().code(),
+            StatusCode::kNotFound);
 }
 
 TEST(JobLooksTest, IsBounded) {
   JobLooks looks(3, 2);
   for (int i = 0; i < 5; ++i) {
     const std::vector<controller::JobOnFabric> jobs = {MakeJob("a", i), MakeJob("b", i)};
-    looks.Add(At(i), jobs);
+    looks.Add(TraceMoment(i), jobs);
   }
   EXPECT_EQ(looks.Of("a").size(), 3u);
-  EXPECT_EQ(looks.Of("a").front().at, At(2));
+  EXPECT_EQ(looks.Of("a").front().at, TraceMoment(2));
   // A third job takes the place of one that is gone, not of one that runs.
   const std::vector<controller::JobOnFabric> all = {MakeJob("a", 1), MakeJob("b", 1), MakeJob("c", 1)};
-  looks.Add(At(5), all);
+  looks.Add(TraceMoment(5), all);
   EXPECT_TRUE(looks.Of("c").empty());
   const std::vector<controller::JobOnFabric> without_b = {MakeJob("a", 1), MakeJob("c", 1)};
-  looks.Add(At(6), without_b);
+  looks.Add(TraceMoment(6), without_b);
   EXPECT_EQ(looks.Of("c").size(), 1u);
   EXPECT_TRUE(looks.Of("b").empty());
 }
