@@ -266,13 +266,15 @@ Status WaitForSlurmEngine(const std::string& lab_folder, const std::atomic<bool>
 
 Result<std::string> RunSlurmProgram(const LabState& state, const std::string& lab_folder,
                                     std::vector<std::string> command) {
-  const std::string name = command.front();
+  const auto name = std::find_if(command.begin(), command.end(),
+                                 [](const std::string& word) { return word.find('=') == std::string::npos; });
+  const std::string shown = name == command.end() ? "a program" : *name;
   command.insert(command.begin(),
                  {"env", fmt::format("SLURM_CONF={}/etc/slurm.conf", SlurmFolder(lab_folder)), "LC_ALL=C"});
   FL_ASSIGN_OR_RETURN(const auto outcomes,
                       RunCommands(state.keeper, {{ManagementNetwork(state.plan), std::move(command), ""}}));
   if (outcomes.front().exit_code == 0) return outcomes.front().output;
-  return Unavailable(fmt::format("{} of the lab's Slurm failed: {}", name, outcomes.front().errors));
+  return Unavailable(fmt::format("{} of the lab's Slurm failed: {}", shown, outcomes.front().errors));
 }
 
 }  // namespace fairlead::lab

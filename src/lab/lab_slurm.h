@@ -50,7 +50,7 @@ void AddSlurmToServices(const std::string& lab_folder, const std::vector<std::st
 // in time, with the end of its log; kCancelled: `stop` turned true.
 Status WaitForSlurmEngine(const std::string& lab_folder, const std::atomic<bool>& stop);
 
-// A program of Slurm, run in its network: standard output. Errors: kUnavailable: it failed, and what it said.
+// A program of Slurm, run in its network: standard output. Args: command: variables (NAME=VALUE), program, arguments. Errors: kUnavailable: it failed, and what it said.
 Result<std::string> RunSlurmProgram(const LabState& state, const std::string& lab_folder,
                                     std::vector<std::string> command);
 

@@ -39,7 +39,8 @@ constexpr double kQuietPatience = 60;
 constexpr double kTourHangSeconds = 3600;  // longer than the tour
 // Times of the policy are made for restarts of half a minute and jobs of hours. Here a restart takes about four seconds
 // and a job a minute.
-constexpr std::array kTourSettings = {"hold_s=12", "min_run_s=20", "round_s=5", "patience_s=60", "restart_factor=2"};
+constexpr std::array kTourSettings = {"hold_s=20",     "min_run_s=20",     "round_s=5",
+                                      "patience_s=60", "restart_factor=2", "stay_factor=100"};
 
 bool IsFinal(std::string_view state) {
   static const std::set<std::string_view> kFinal = {"BOOT_FAIL", "CANCELLED", "COMPLETED",     "DEADLINE",
@@ -150,13 +151,10 @@ class TourRun {
 
   Status Submit(uint64_t iterations, SlurmTourJob* job) {
     const std::string folder = FolderOf(*job);
-    std::vector<std::string> command = {"sbatch",
-                                        "--parsable",
-                                        "--job-name=" + job->name,
-                                        "--chdir=/",
-                                        "--gpus-per-node=1",
-                                        "--requeue",
-                                        fmt::format("--export=ALL,WORK={}", work_)};
+    // (--export=ALL,WORK=… would have Slurm log the user in on each host, which may take a minute.)
+    std::vector<std::string> command = {
+        "WORK=" + work_,     "sbatch",   "--parsable", "--job-name=" + job->name, "--chdir=/",
+        "--gpus-per-node=1", "--requeue"};
     if (run_.has_fairlead) {
       const nlohmann::json wish = {
           {"steps", iterations}, {"progress", folder + "/steps"}, {"checkpoint", folder + "/checkpoint"}};
@@ -263,6 +261,11 @@ class TourRun {
     const SlurmTourJob& job = FrozenJob();
     const size_t runs = NumRuns(job);
     if (freeze.back_s || runs <= frozen_run_ + 1) return OkStatus();
+    if (!freeze.isolated_s) {
+      // It was about to get other hosts anyhow, and is well again before anybody could see it: another time.
+      run_.freeze.reset();
+      return OkStatus();
+    }
     const auto first = FindFirstIteration(RecordsOf(job, frozen_run_ + 1));
     if (!first) return OkStatus();
     freeze.back_s = first->ended_s - begin_s_ - freeze.at_s;
