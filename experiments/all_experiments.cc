@@ -22,6 +22,7 @@
 #include "experiments/crux-testbed/crux_testbed.h"
 #include "experiments/crux-trace-clos/crux_trace_clos.h"
 #include "experiments/crux-trace-double-sided/crux_trace_double_sided.h"
+#include "experiments/crux-trace-grid/crux_trace_grid.h"
 #include "experiments/embedded_texts.h"
 #include "experiments/joint/joint.h"
 #include "experiments/lab-bonded-ports/lab_bonded_ports.h"
@@ -46,6 +47,7 @@ std::vector<experiment::Experiment> AllExperiments() {
       {"crux-trace-clos", FindEmbeddedText("experiments/crux-trace-clos/paper.yaml"), crux_trace_clos::Run},
       {"crux-trace-double-sided", FindEmbeddedText("experiments/crux-trace-double-sided/paper.yaml"),
        crux_trace_double_sided::Run},
+      {"crux-trace-grid", FindEmbeddedText("experiments/crux-trace-grid/paper.yaml"), crux_trace_grid::Run, true},
       {"crux-job-schedulers", FindEmbeddedText("experiments/crux-job-schedulers/paper.yaml"), crux_job_schedulers::Run},
       {"crux-fairness", FindEmbeddedText("experiments/crux-fairness/paper.yaml"), crux_fairness::Run},
       {"c4p-bonded-ports", FindEmbeddedText("experiments/c4p-bonded-ports/paper.yaml"), c4p_bonded_ports::Run},
