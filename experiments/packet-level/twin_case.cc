@@ -13,8 +13,8 @@ namespace fairlead::experiments::packet_level {
 
 namespace {
 
-// Packet links: up and down of each host, then leaf -> spine and spine -> leaf of each pair. Fluid links: the same, then
-// one pipe up and one down for each leaf.
+// Packet links: up and down of each host, then leaf -> spine and spine -> leaf of each pair. Fluid links: the same,
+// then one pipe up and one down for each leaf.
 uint32_t HostUp(uint32_t host) { return host; }
 uint32_t HostDown(uint32_t host) { return kNumHosts + host; }
 uint32_t LeafUp(uint32_t leaf, uint32_t spine) { return 2 * kNumHosts + leaf * kNumSpines + spine; }

@@ -1,4 +1,4 @@
-// A small case for both simulators: a leaf-spine fabric, messages over it, and the fluid routes of the same connections.
+// A small case for both simulators: a leaf-spine fabric, messages over it, fluid routes of the same connections.
 #pragma once
 
 #include <cstdint>

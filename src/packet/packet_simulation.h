@@ -12,9 +12,8 @@
 //                       After a first window the receiver pulls each further packet, at the speed of its link.
 // Cost        O(log events) for each packet and hop; about a million packets and hops in half a second.
 // Guarantees  same workload, options and seed: same result. Packets sent = delivered + trimmed.
-// Differs     acknowledgements, pulls and notices of trimmed packets take time and no bandwidth. A receiver does not pull
-//             what a sender does not have, and knows so at once. No PFC, no timeouts,
-//             no losses.
+// Differs     acknowledgements, pulls and notices of trimmed packets take time and no bandwidth. A receiver does not
+//             pull what a sender does not have, and knows so at once. No PFC, no timeouts, no losses.
 // Oracle      closed forms in packet_simulation_test.cc.
 #pragma once
 
