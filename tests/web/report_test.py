@@ -20,7 +20,9 @@ class ReportTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.browser = Browser()
+        cls.addClassCleanup(cls.browser.close)
         cls.folder = tempfile.TemporaryDirectory(prefix="fairlead.")
+        cls.addClassCleanup(cls.folder.cleanup)
         cls.path = pathlib.Path(cls.folder.name)
         scenario = (SOURCE_DIR / "scenarios/uplink-failure.yaml").read_text()
         scenario = scenario.replace("fabric_file: ..", f"fabric_file: {SOURCE_DIR}").replace("title: ", f"title: {EVIL} ").replace("name: late", f'name: "{EVIL}"')
@@ -31,11 +33,6 @@ class ReportTest(unittest.TestCase):
         rows = [f"{EVIL if j == 3 else f'job{j}'},{600 * j},{1 << j % 3},{2000 + 500 * j},{speeds}" for j in range(12)]
         (cls.path / "jobs.csv").write_text("\n".join(["job,submit,gpus,steps,speeds", *rows]) + "\n")
         cls.run_command("sched", "run", "jobs.csv", "--cluster", "2x4", "--policy", "aiturbo,tiresias", "--known", "oracle", "--html", "sched.html")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.close()
-        cls.folder.cleanup()
 
     @classmethod
     def run_command(cls, *arguments):

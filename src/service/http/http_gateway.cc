@@ -369,8 +369,8 @@ Result<std::unique_ptr<HttpGateway>> HttpGateway::Start(const Endpoint& endpoint
 std::string HttpGateway::address() const { return impl_->address(); }
 
 void HttpGateway::Publish(const std::string& event, const Json& data) {
-  // One line: JSON has no line breaks of its own.
-  impl_->server().Publish(fmt::format("event: {}\ndata: {}\n", event, Text(data)) + "\n");
+  // JSON has no line breaks of its own but that which Text() ends with; an empty line ends the event.
+  impl_->server().Publish(fmt::format("event: {}\ndata: {}\n", event, Text(data)));
 }
 
 bool HttpGateway::HasListeners() const { return impl_->server().num_listeners() > 0; }
