@@ -1,17 +1,17 @@
-// One incident as a trace of OpenTelemetry: what was suspected when, what was done about it, how long each step took, and when
-// the job ran again.
+// One incident as a trace of OpenTelemetry: what was suspected when, what was done about it, how long each step took,
+// and when the job ran again.
 //
-//     incident ------------------------------------------------------------   first suspected, until it is over
-//       suspect --|                                                           until it was confirmed
-//                 isolate --| stop --| take spare --| restart --|             each action of steering, with its attempts
-//                                                               run again --|
-//                                                                 first iteration --|
+//     incident              first suspected, until it is over
+//       suspect             until it was confirmed
+//       isolate host, …     each action of steering, from its first attempt to what became of the last
+//       run again           from the end of the restart until the job ran
+//       first iteration     the first block of iterations after it
 //
-// Format      OTLP/JSON: one ExportTraceServiceRequest, as collectors take it at /v1/traces (OpenTelemetry Protocol 1.x: ids in
-//             hexadecimal, 64-bit numbers as text, enums as numbers, keys in lowerCamelCase).
+// Format      OTLP/JSON: one ExportTraceServiceRequest, as collectors take it at /v1/traces (OpenTelemetry Protocol
+//             1.x: ids in hexadecimal, 64-bit numbers as text, enums as numbers, keys in lowerCamelCase).
 // Guarantees  same incident, same ids: a trace that is sent twice is one trace.
-// Limits      actions are those that the controller still shows (the last 200 lines of its log); a step that has not ended
-//             has the length that is known.
+// Limits      actions are those that the controller still shows (the last 200 lines of its log); a step that has not
+//             ended has the length that is known.
 #pragma once
 
 #include "report/json_value.h"
@@ -19,7 +19,8 @@
 
 namespace fairlead::cli {
 
-// Args: log: of /v1/steering, lines of the audit log, oldest first; may be empty. now_s: since 1970; what holds ends then.
+// Args: log: of /v1/steering, lines of the audit log, oldest first; may be empty. now_s: since 1970; what holds ends
+// then.
 report::Json IncidentTrace(const wire::FindingDetail& detail, const report::Json& log, double now_s);
 
 }  // namespace fairlead::cli

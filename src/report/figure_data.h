@@ -1,5 +1,5 @@
-// The numbers of a figure, beside its drawing: the page's script (web/report/report.js) makes tooltips and zoom of them, and
-// others a file of values.
+// The numbers of a figure, beside its drawing: the page's script (web/report/report.js) makes tooltips and zoom of
+// them, and others a file of values.
 //
 // JSON in the attribute data-figure of each figure's svg element:
 //

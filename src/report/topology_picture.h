@@ -1,11 +1,11 @@
 // A fabric as a picture of layers: hosts, leaves, spines and cores as nodes, all cables between two nodes as one line.
 //
 // Problem     a cluster of 10,000 hosts has more switches and cables than a page has pixels, or a reader has patience.
-// Method      a tier of more than `nodes_max` nodes is shown as runs of neighbours, within the parts of the fabric where
-//             there are few parts; runs get longer until there are at most `links_max` lines. A line stands for its worst
-//             cable. `open` shows the members of one run, or what is below one leaf, with what they are cabled to.
-//             Parts are what leaves and spines fall into without the cores: planes where hosts are cabled to several,
-//             pods otherwise.
+// Method      a tier of more than `nodes_max` nodes is shown as runs of neighbours, within the parts of the fabric
+//             where there are few parts; runs get longer until there are at most `links_max` lines. A line stands for
+//             its worst cable. `open` shows the members of one run, or what is below one leaf, with what they are
+//             cabled to. Parts are what leaves and spines fall into without the cores: planes where hosts are cabled to
+//             several, pods otherwise.
 // Cost        O(links + links of all jobs) time.
 #pragma once
 

@@ -1,7 +1,8 @@
-// How the cluster did in the last day: what was lost to which cause, and what was found and done about it, for each minute.
+// How the cluster did in the last day: what was lost to which cause, and what was found and done about it, for each
+// minute.
 //
-// A ring of equal periods; what is looked at more often within one is averaged, counters are told as what came in it. Each
-// period is one record of the store, of the same name every day, so that the day survives the controller.
+// A ring of equal periods; what is looked at more often within one is averaged, counters are told as what came in it.
+// Each period is one record of the store, of the same name every day, so that the day survives the controller.
 //
 // Cost        memory: 100 bytes for each period; one write for each.
 #pragma once
@@ -61,8 +62,8 @@ class ClusterHistory {
   // Args: now since 1970, does not run backwards. Returns the record of a period that is over.
   std::optional<store::Change> Add(SimTime now, const ClusterFigures& figures);
 
-  // {"period_s", "columns": ["at_s", "jobs", …], "rows": [[…]]}, oldest first, the one under way last. Periods in which no
-  // controller ran have no row. Args: since_s: only those that begin then or later.
+  // {"period_s", "columns": ["at_s", "jobs", …], "rows": [[…]]}, oldest first, the one under way last. Periods in which
+  // no controller ran have no row. Args: since_s: only those that begin then or later.
   Json ToJson(double since_s = 0) const;
 
  private:

@@ -1,7 +1,9 @@
 // What a job did lately, as a timeline for Perfetto (ui.perfetto.dev) and chrome://tracing.
 //
-//     counters     iteration time, level and GPUs lost, as the controller looked at them (every 15 s, the last two hours)
-//     iterations   blocks of iterations around findings, as the diagnosis keeps them: a slice for each, as many iterations in each
+//     counters     iteration time, level and GPUs lost, as the controller looked at them (every 15 s, the last two
+//                  hours)
+//     iterations   blocks of iterations around findings, as the diagnosis keeps them: a slice for each, as many
+//                  iterations in each
 //     findings     from suspicion until they were over
 //     events       what was noted about the job; what steering did
 //

@@ -1,9 +1,11 @@
-// Which lists of the gateway differ from what listeners have been told: a page that listens need not ask for what is the same.
+// Which lists of the gateway differ from what listeners have been told: a page that listens need not ask for what is
+// the same.
 //
-// Published every period while anybody listens, also when nothing differs, so that silence means that the controller is away:
+// Published every period while anybody listens, also when nothing differs, so that silence means that the controller is
+// away:
 //
 //     event: changed      data: ["jobs", "links"]      names of lists, as in /v1/NAME
-//     event: note         data: {"number", "time_s", "severity", "subject", "text"}      each event once, as in /v1/events
+//     event: note         data: {"number", "time_s", "severity", "subject", "text"}      as in /v1/events, each once
 #pragma once
 
 #include <cstdint>
@@ -32,8 +34,8 @@ class ListWatch {
   ListWatch(std::vector<WatchedList> lists, std::function<Json()> events, SimDuration period)
       : lists_(std::move(lists)), events_(std::move(events)), period_(period) {}
 
-  // Args: now does not run backwards; is_heard: whether anybody listens. Cost: while somebody does, that of making all lists,
-  // once in a period.
+  // Args: now does not run backwards; is_heard: whether anybody listens. Cost: while somebody does, that of making all
+  // lists, once in a period.
   void Tick(SimTime now, bool is_heard, const Publish& publish);
 
  private:
