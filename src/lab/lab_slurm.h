@@ -33,8 +33,8 @@ struct SlurmStartOptions {
 };
 
 // Starts Slurm and waits until all of its nodes are idle. Before StartServices(), whose controller is to know it.
-// Args: lab_folder: absolute. Errors: kFailedPrecondition: CheckSlurm(); kUnavailable: a daemon did not answer in time,
-// with the end of its log; kCancelled: `stop` turned true. What was started ends with the lab.
+// Args: lab_folder: absolute. Errors: kFailedPrecondition: CheckSlurm(); kUnavailable: a daemon did not answer in
+// time, with the end of its log; kCancelled: `stop` turned true. What was started ends with the lab.
 Status StartSlurm(const LabState& state, const topology::Fabric& fabric, const std::string& lab_folder,
                   const SlurmStartOptions& options, const std::atomic<bool>& stop);
 
@@ -46,11 +46,12 @@ bool HasSlurm(const std::string& lab_folder);
 void AddSlurmToServices(const std::string& lab_folder, const std::vector<std::string>& spares,
                         LabServicesOptions* options);
 
-// Waits until the controller has read Slurm: elastic jobs that are submitted then are its own. Errors: kUnavailable: not
-// in time, with the end of its log; kCancelled: `stop` turned true.
+// Waits until the controller has read Slurm: elastic jobs that are submitted then are its own. Errors: kUnavailable:
+// not in time, with the end of its log; kCancelled: `stop` turned true.
 Status WaitForSlurmEngine(const std::string& lab_folder, const std::atomic<bool>& stop);
 
-// A program of Slurm, run in its network: standard output. Args: command: variables (NAME=VALUE), program, arguments. Errors: kUnavailable: it failed, and what it said.
+// A program of Slurm, run in its network: standard output. Args: command: variables (NAME=VALUE), program, arguments.
+// Errors: kUnavailable: it failed, and what it said.
 Result<std::string> RunSlurmProgram(const LabState& state, const std::string& lab_folder,
                                     std::vector<std::string> command);
 

@@ -1,6 +1,7 @@
-// The files of a lab's Slurm, as text: its configuration, the programs that lead into its network, what each task gets.
+// The files of a lab's Slurm, as text: configuration, programs that lead into its network, what each task gets.
 //
-//     RUN/NAME/slurm/etc/      slurm.conf, topology.conf, gres.conf, cgroup.conf, plugstack.conf, job_submit.lua, munge.key
+//     RUN/NAME/slurm/etc/      slurm.conf, topology.conf, gres.conf, cgroup.conf, plugstack.conf, job_submit.lua,
+//                              munge.key
 //     RUN/NAME/slurm/bin/      sbatch, squeue, scontrol, …: those of the machine, in the lab's management network
 //     RUN/NAME/slurm/hooks/    task-prolog, job-end
 //     RUN/NAME/slurm/gpus/     one file for each GPU
@@ -9,8 +10,8 @@
 //     RUN/NAME/slurm/work/     what jobs write
 //     RUN/NAME/slurm/alive     the controller is there
 //
-// Management network  192.168.0.1 is Slurm's controller, 192.168.h.h a host: 192.168.0.0 + 2 + host. It is not shaped, no
-//                     cable of the lab carries it, and it is joined to nothing else.
+// Management network  192.168.0.1 is Slurm's controller, 192.168.h.h a host: 192.168.0.0 + 2 + host. It is not
+//                     shaped, no cable of the lab carries it, and it is joined to nothing else.
 #pragma once
 
 #include <string>

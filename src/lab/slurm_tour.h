@@ -1,14 +1,15 @@
 // The same jobs on a real Slurm in a lab, twice: as Slurm does it by itself, and with Fairlead.
 //
-// Problem     what are sizes by AITurbo, paths and priorities, and the replacement of a broken host worth to the owners of
-//             jobs, all together, with all real: Slurm, processes, connections, agents, controller?
+// Problem     what are sizes by AITurbo, paths and priorities, and the replacement of a broken host worth to the
+//             owners of jobs, all together, with all real: Slurm, processes, connections, agents, controller?
 // Method      a lab with Slurm. First its own way: each job has the hosts that its owner asks for, and backfill. Then
-//             controller and agents start, and the same jobs come at the same times, with a range of sizes. In both runs
-//             a rank of one job hangs from the same time on, as if its GPU had. What is told is what squeue showed, and what
-//             trainers have recorded.
-// Plain       a job that hangs in a collective hangs until somebody looks: Slurm sees its processes. When all other jobs
-//             have ended the tour waits a little more and cancels it. Its completion time is then at least that, and the
-//             mean too low: in favour of plain Slurm, as is that it may use the host that is Fairlead's spare.
+//             controller and agents start, and the same jobs come at the same times, with a range of sizes. In both
+//             runs a rank of one job hangs from the same time on, as if its GPU had. What is told is what squeue
+//             showed, and what trainers have recorded.
+// Plain       a job that hangs in a collective hangs until somebody looks: Slurm sees its processes. When all other
+//             jobs have ended the tour waits a little more and cancels it. Its completion time is then at least that,
+//             and the mean too low: in favour of plain Slurm, as is that it may use the host that is Fairlead's
+//             spare.
 #pragma once
 
 #include <atomic>
@@ -98,8 +99,8 @@ struct SlurmTour {
 // Args: what: for people; fraction: of the tour.
 using SlurmTourProgress = std::function<void(const std::string& what, double fraction)>;
 
-// Brings a lab up with the fabric of the scenario, does both runs, and takes it down. The last host of the fabric is the
-// spare. Args: file: of the scenario; its jobs have a range of sizes (`allocation`) and a number of iterations.
+// Brings a lab up with the fabric of the scenario, does both runs, and takes it down. The last host of the fabric is
+// the spare. Args: file: of the scenario; its jobs have a range of sizes (`allocation`) and a number of iterations.
 // Errors: kInvalidArgument: they have not; those of LabSession, StartSlurm() and StartServices(); kCancelled: `stop`.
 // Nothing is left in any case.
 Result<SlurmTour> RunSlurmTour(const std::string& file, const sim::Scenario& scenario, const SlurmTourOptions& options,
