@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "experiments/c4p_testbed.h"
@@ -108,6 +109,9 @@ struct Measured {
   double worst_after = 0;
   double takers = 0;
   double moved = 0;
+  // Of `after`, over the hash seeds.
+  double after_min = 0;
+  double after_max = 0;
 };
 
 double WorstBetween(const std::vector<double>& bins, double from_s, double to_s) {
@@ -123,7 +127,10 @@ Measured Measure(const sim::SimulationReport& report, std::string_view policy, c
     ++num_runs;
     const std::vector<double> bins = BandwidthOverTime(run, fabric);
     mean.before += MeanBetween(bins, 0, kFailureS);
-    mean.after += MeanBetween(bins, kSettledS, kEndS);
+    const double after = MeanBetween(bins, kSettledS, kEndS);
+    mean.after_min = num_runs == 1 ? after : std::min(mean.after_min, after);
+    mean.after_max = std::max(mean.after_max, after);
+    mean.after += after;
     mean.worst_after += WorstBetween(bins, kSettledS, kEndS);
     mean.takers += CountTakers(UplinksOverTime(run));
     mean.moved += static_cast<double>(run.path_changes);
@@ -152,6 +159,7 @@ void AddFigures(const sim::SimulationReport& report, const topology::Fabric& fab
 Result<sim::Scenario> MakeFailureScenario(const experiment::RunContext& context, C4pTestbed* testbed) {
   testbed->simulated_s = kEndS;
   testbed->num_seeds = context.reduced ? kNumReducedSeeds : kNumSeeds;
+  if (context.num_draws > 0) testbed->num_seeds = context.num_draws;
   FL_ASSIGN_OR_RETURN(sim::Scenario scenario, MakeC4pScenario(*testbed));
   scenario.first_seed = context.seed;
   scenario.simulation.num_bins = kNumBins;
@@ -160,8 +168,21 @@ Result<sim::Scenario> MakeFailureScenario(const experiment::RunContext& context,
   return scenario;
 }
 
+// Seven of eight uplinks, evenly used.
+constexpr double kIdeal = kCeilingGbps * 7 / 8;
+
+void AddLine(uint32_t queue_pairs, const Measured& without, const Measured& with, experiment::ResultTable* table) {
+  auto& line = table->lines.emplace_back();
+  for (const double value :
+       {static_cast<double>(queue_pairs), without.before, without.after, without.after_min, without.after_max,
+        without.takers, with.before, with.after, with.after_min, with.after_max, with.after / kIdeal, with.takers}) {
+    line.emplace_back(value);
+  }
+}
+
 // The same with fewer queue pairs for each connection than the eight of the rows above.
-Status AddQueuePairRows(const experiment::RunContext& context, experiment::Outcome* outcome) {
+Status AddQueuePairRows(const experiment::RunContext& context, experiment::ResultTable* table,
+                        experiment::Outcome* outcome) {
   double progress = 0.6;
   for (const uint32_t queue_pairs : {1u, 2u, 4u}) {
     C4pTestbed testbed;
@@ -175,6 +196,8 @@ Status AddQueuePairRows(const experiment::RunContext& context, experiment::Outco
       outcome->is_partial = true;
       return OkStatus();
     }
+    AddLine(queue_pairs, Measure(report, "c4p-static", scenario.fabric), Measure(report, "c4p", scenario.fabric),
+            table);
     const std::string_view plural = queue_pairs == 1 ? "" : "s";
     for (const std::string& policy : testbed.policies) {
       const Measured measured = Measure(report, policy, scenario.fabric);
@@ -197,7 +220,6 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
     outcome.is_partial = true;
     return outcome;
   }
-  constexpr double kIdeal = kCeilingGbps * 7 / 8;
   for (const std::string& policy : testbed.policies) {
     const Measured measured = Measure(report, policy, scenario.fabric);
     outcome.Set(policy + ": before", measured.before);
@@ -208,7 +230,15 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   }
   outcome.Set("ideal after", kIdeal);
   AddFigures(report, scenario.fabric, &outcome);
-  FL_RETURN_IF_ERROR(AddQueuePairRows(context, &outcome));
+  experiment::ResultTable table;
+  table.title = "By queue pairs of a connection: Gb/s for each NIC, without C4P (c4p-static) and with it";
+  table.columns = {"queue pairs",  "without: before", "after", "least", "most",         "uplinks that took over",
+                   "with: before", "after",           "least", "most",  "of the ideal", "uplinks that took over"};
+  FL_RETURN_IF_ERROR(AddQueuePairRows(context, &table, &outcome));
+  if (outcome.is_partial) return outcome;
+  AddLine(testbed.queue_pairs, Measure(report, "c4p-static", scenario.fabric), Measure(report, "c4p", scenario.fabric),
+          &table);
+  outcome.tables.push_back(std::move(table));
   outcome.notes.push_back(fmt::format("Means over {} hash seeds and, in time, over {} to {} s; the failure is at {} s.",
                                       testbed.num_seeds, kSettledS, kEndS, kFailureS));
   return outcome;

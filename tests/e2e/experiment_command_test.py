@@ -30,6 +30,10 @@ class ExperimentCommandTest(CommandCase):
     def test_unknown_name_lists_the_known_ones(self):
         self.assert_refused(self.experiment("run", "crux"), "'crux'", "crux-examples", "all")
 
+    def test_number_of_draws_only_where_there_are_draws(self):
+        self.assert_refused(self.experiment("run", "crux-examples", "--seeds", "3"), "crux-examples", "--seeds",
+                            "c4p-link-failure")
+
     def test_usage_errors(self):
         for args in (["run"], ["run", "crux-examples", "--threads", "0"], ["run", "crux-examples", "--nonsense"], []):
             result = self.experiment(*args)
