@@ -7,8 +7,8 @@
 // Problem     a fault that comes and goes is not there in one test, and a host that returns with it costs a second job.
 // Method      a host has to pass some checks (node_checks.h) in a row, with a pause between them, each of them with
 //             partners that are free then. One failed check is enough to keep it isolated.
-// Guarantees  no host is called healthy without `passes` passed checks since its test began in this process. Each attempt
-//             is answered, no later than LongestTest after it began. Other steps are the back end's, untouched.
+// Guarantees  no host is called healthy without `passes` passed checks since its test began in this process. Each
+//             attempt is answered, no later than LongestTest after it began. Other steps are the back end's, untouched.
 // Cost        one question to the checks for each open test and call.
 // Thread      as ActionBackend.
 // Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md section 7.4.

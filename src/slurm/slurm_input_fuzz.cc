@@ -1,5 +1,5 @@
-// Any bytes are an answer of Slurm, a comment of a user, or a job script, or a clear error that is fit to be printed. What
-// is read keeps the bounds of its declaration. The first byte says which of them the rest is.
+// Any bytes are an answer of Slurm, a comment of a user, or a job script, or a clear error that is fit to be printed.
+// What is read keeps the bounds of its declaration. The first byte says which of them the rest is.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Does a rank receive more than its like in exchanges of all with all? Then it may take longer because it has more to do.
+// Does a rank receive more than its like in exchanges of all with all? Then it may take longer as it has more to do.
 //
 // Problem     a router of experts sends some of them more tokens than others, for as long as it likes: their GPUs take
 //             longer, and nothing is wrong with them.

@@ -252,8 +252,8 @@ void SlowRankWatch::CompareWithPast(const std::vector<Watched*>& watched, double
   }
 }
 
-// Of n blocks of the past, the chance to exceed all may be more than 1 / (n + 1), for good: it is at most c / (n + 1) with
-// probability 1 - exp(-c). That may fail for no rank of the job.
+// Of n blocks of the past, the chance to exceed all may be more than 1 / (n + 1), for good: it is at most c / (n + 1)
+// with probability 1 - exp(-c). That may fail for no rank of the job.
 void SlowRankWatch::AddByPast(const std::vector<Watched*>& watched, const Block& block) const {
   if (block.seconds <= 0) return;
   const double doubt = std::log(static_cast<double>(ranks_.size()) / kFalseAlarms);

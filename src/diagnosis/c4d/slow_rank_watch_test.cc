@@ -129,9 +129,9 @@ TEST(SlowRankWatchTest, OfTwoHostsTheOneThatGotSlowIsFound) {
   }
 }
 
-// Jobs too small to compare ranks with their like: sequences of any length, 40 % more or less, and in some of the jobs all
-// iterations get longer. One false alarm in 100 jobs is what is promised; before the doubt about a short past was counted,
-// there were 67 in the first 400 of these.
+// Jobs too small to compare ranks with their like: sequences of any length, 40 % more or less, and in some of the jobs
+// all iterations get longer. One false alarm in 100 jobs is what is promised; before the doubt about a short past was
+// counted, there were 67 in the first 400 of these.
 TEST(SlowRankWatchTest, HealthySmallJobsAreNotFound) {
   size_t num_found = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {

@@ -16,6 +16,8 @@ namespace {
 constexpr double kBlockConfidence = 0.8;
 constexpr double kDoubtfulConfidence = 0.4;
 constexpr double kCostShareMin = 0.2;
+// Of one that was never faster, what surely exceeds differences between GPUs.
+constexpr double kShareFromStartMin = 0.25;
 // A single signal is worth this much of what agreeing ones are.
 constexpr double kAloneConfidence = 0.5;
 // One real job is all that it was seen in.
@@ -104,6 +106,11 @@ Suspect StragglerSuspects::ByOwnTime(const SlowRank& slow, bool is_throttled, do
   };
   suspect.summary = SentenceOf(suspect);
   WeighLoad(slow, load, &suspect);
+  if (slow.growth != 0) return suspect;
+  // It was so from the start. Where collectives run beside compute, others fill much of these waits with work of their
+  // own: what the job would gain is not known, and GPUs differ by nature.
+  suspect.cost = -1;
+  if (slow.share < kShareFromStartMin) suspect.confidence = std::min(suspect.confidence, kDoubtfulConfidence);
   return suspect;
 }
 

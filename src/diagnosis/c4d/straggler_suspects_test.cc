@@ -63,6 +63,17 @@ TEST_F(StragglerSuspectsTest, WhatTheJobGainsLittleWithoutIsDoubtful) {
   EXPECT_DOUBLE_EQ(suspects_.ByArrivals(slow, false, 1).confidence, 0.4);
 }
 
+TEST_F(StragglerSuspectsTest, WhatARankCostsThatWasNeverFasterIsNotKnown) {
+  SlowRank slow = Rank5();
+  slow.growth = 0.3;
+  EXPECT_DOUBLE_EQ(suspects_.ByOwnTime(slow, false, 1).cost, slow.share);
+  slow.growth = 0;
+  EXPECT_LT(suspects_.ByOwnTime(slow, false, 1).cost, 0);
+  EXPECT_DOUBLE_EQ(suspects_.ByOwnTime(slow, false, 1).confidence, 0.8);
+  slow.share = 0.2;
+  EXPECT_DOUBLE_EQ(suspects_.ByOwnTime(slow, false, 1).confidence, 0.4);
+}
+
 // Rank 5 takes 40 % of the time longer.
 TEST_F(StragglerSuspectsTest, WhoReceivesMoreMayTakeLonger) {
   SlowRank slow = Rank5();
