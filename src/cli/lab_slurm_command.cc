@@ -80,9 +80,9 @@ void AddLabSlurmCommand(CLI::App* lab, Invocation* invocation) {
   slurm->add_option("--html", options->html, "Write a self-contained HTML page to FILE; - prints only the page")
       ->type_name("FILE");
   slurm->footer(
-      "Example: fairlead lab slurm --html slurm.html\nNeeds root and the packages of Slurm (docs/operate/slurm.md). "
-      "Exits "
-      "with 1 if the host that hangs was not replaced, or something healthy was blamed. The lab is removed.");
+      "Example: fairlead lab slurm --html slurm.html\n"
+      "Needs root and the packages of Slurm (docs/operate/slurm.md). Exits with 1 if the host that hangs was not\n"
+      "replaced, or something healthy was blamed. The lab is removed.");
   slurm->callback([options, invocation] {
     static_cast<void>(StopRequested());  // from here on Ctrl-C takes the lab down first
     const auto is_right = TourSlurm(*options);

@@ -109,7 +109,7 @@ class CommandTreeTest(CommandCase):
         self.assertEqual(self.complete(["fairlead", "init", ""]), ["clos", "rail", "lab"])
         self.assertEqual(self.complete(["fairlead", "sim", "run", "clu"]), ["cluster.yaml"])
         self.assertEqual(self.complete(["fairlead", "sim", "run", "--json", "clu"]), ["cluster.yaml"])
-        self.assertEqual(self.complete(["fairlead", "sim", "run", "cluster.yaml", "--se"]), ["--seeds", "--seed"])
+        self.assertEqual(self.complete(["fairlead", "sim", "run", "cluster.yaml", "--se"]), ["--seeds", "--seed", "--set"])
 
     def test_other_shells_can_read_their_scripts(self):
         checked = []

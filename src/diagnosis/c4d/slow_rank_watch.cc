@@ -45,6 +45,8 @@ constexpr double kSuspicious = 1000;
 constexpr double kHostShare = 0.6;
 // Where the past is too short, hits say nothing.
 constexpr double kHitChanceMax = 0.9;
+constexpr double kTailIndex = 1.5;
+constexpr double kTailMin = 1e-3;
 // Weight of a block in the rate of hits, and the rate at which a slow rank is slow no more.
 constexpr double kHitWeight = 1.0 / 24;
 constexpr double kHitRateMin = 0.1;
@@ -68,6 +70,15 @@ std::vector<double> GreatestOfOthers(const std::vector<double>& values) {
   others.reserve(values.size());
   for (const double value : values) others.push_back(value == first ? second : first);
   return others;
+}
+
+// Of values of chance that exceed all these, which share exceeds them by so much: at most, unless tails are heavier than
+// those of a Pareto distribution without a variance.
+double TailBeyond(std::vector<double> values, double value) {
+  const double greatest = *std::ranges::max_element(values);
+  const double median = MedianInPlace(values);
+  if (greatest <= median) return kTailMin;
+  return std::clamp(std::pow((value - median) / (greatest - median), -kTailIndex), kTailMin, 1.0);
 }
 
 // How many of them, which ascend, are at least that much.
@@ -262,13 +273,16 @@ void SlowRankWatch::AddByPast(const std::vector<Watched*>& watched, const Block&
     const std::vector<PastBlock>& past = watched[i]->past;
     if (past.size() < kBaselineMin) continue;
     const double share = (block.x[i] - margin) / block.seconds;
-    // Chance has more to say in blocks of fewer pieces.
-    const auto as_slow = std::ranges::count_if(past, [&](const PastBlock& before) {
-      return before.share * std::sqrt(std::max(1.0, before.pieces / block.pieces)) >= share;
-    });
+    std::vector<double> before;
+    for (const PastBlock& one : past) {
+      // Chance has more to say in blocks of fewer pieces.
+      before.push_back(one.share * std::sqrt(std::max(1.0, one.pieces / block.pieces)));
+    }
+    const auto as_slow = std::ranges::count_if(before, [share](double one) { return one >= share; });
     const double per_block = 1 / static_cast<double>(past.size() + 1);
     const double chance = std::min(kHitChanceMax, doubt * per_block);
-    const double rank_share = (doubt + 2 * static_cast<double>(as_slow)) * per_block;
+    double rank_share = (doubt + 2 * static_cast<double>(as_slow)) * per_block;
+    if (as_slow == 0) rank_share *= TailBeyond(std::move(before), share);
     AddTo(*watched[i], as_slow == 0, chance, rank_share, block.x[i], 0, block.host_x[i], block);
   }
 }

@@ -1,10 +1,10 @@
 // Keys made by this program, and real streams with mutual TLS between processes' ends that have them.
 #include "service/streams/cluster_certificates.h"
 
-#include <chrono>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
