@@ -2,6 +2,7 @@
 and on free ports of loopback. Two leaves; GPUs are plain files. Ends all that it started."""
 import os
 import pathlib
+import random
 import shutil
 import socket
 import subprocess
@@ -21,10 +22,16 @@ def missing():
 
 
 def free_ports(count):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
+    """Below those that the kernel gives to connections: a daemon that is killed and started again finds its own free."""
+    ports = []
+    while len(ports) < count:
+        port = random.randrange(12_000, 32_000)
+        try:
+            socket.create_server(("127.0.0.1", port)).close()
+        except OSError:
+            continue
+        if port not in ports:
+            ports.append(port)
     return ports
 
 
