@@ -72,8 +72,8 @@ std::vector<double> GreatestOfOthers(const std::vector<double>& values) {
   return others;
 }
 
-// Of values of chance that exceed all these, which share exceeds them by so much: at most, unless tails are heavier than
-// those of a Pareto distribution without a variance.
+// Of values of chance that exceed all these, which share exceeds them by so much: at most, unless tails are heavier
+// than those of a Pareto distribution without a variance.
 double TailBeyond(std::vector<double> values, double value) {
   const double greatest = *std::ranges::max_element(values);
   const double median = MedianInPlace(values);
