@@ -113,6 +113,12 @@ TwinCase TwoJobs(bool has_levels, double first_compute, double second_compute, u
   return builder.Take();
 }
 
+// Over all spines where packets are sprayed, over one drawn by chance otherwise.
+uint32_t Connect(uint32_t source, uint32_t destination, Transport transport, CaseBuilder* builder, Random* random) {
+  if (transport == Transport::kPulled) return builder->AddSprayed(source, destination);
+  return builder->AddConnection(source, destination, static_cast<uint32_t>(random->Below(kNumSpines)));
+}
+
 // Every host sends to one of another leaf, and every host receives once.
 TwinCase Permutation(uint64_t bytes, Transport transport, uint32_t num_dead, Random* random) {
   CaseBuilder builder("permutation", transport, num_dead);
@@ -123,11 +129,7 @@ TwinCase Permutation(uint64_t bytes, Transport transport, uint32_t num_dead, Ran
     for (uint32_t i = 0; i < kHostsPerLeaf; ++i) {
       const uint32_t source = leaf * kHostsPerLeaf + i;
       const uint32_t destination = Opposite(leaf * kHostsPerLeaf + partner[i]);
-      const uint32_t connection =
-          transport == Transport::kPulled
-              ? builder.AddSprayed(source, destination)
-              : builder.AddConnection(source, destination, static_cast<uint32_t>(random->Below(kNumSpines)));
-      builder.AddMessage(connection, bytes);
+      builder.AddMessage(Connect(source, destination, transport, &builder, random), bytes);
     }
   }
   return builder.Take();
@@ -140,11 +142,7 @@ TwinCase AllToAll(uint64_t bytes, Transport transport, Random* random) {
   for (const uint32_t source : hosts) {
     for (const uint32_t destination : hosts) {
       if (source / kHostsPerLeaf == destination / kHostsPerLeaf) continue;
-      const uint32_t connection =
-          transport == Transport::kPulled
-              ? builder.AddSprayed(source, destination)
-              : builder.AddConnection(source, destination, static_cast<uint32_t>(random->Below(kNumSpines)));
-      builder.AddMessage(connection, bytes);
+      builder.AddMessage(Connect(source, destination, transport, &builder, random), bytes);
     }
   }
   return builder.Take();
