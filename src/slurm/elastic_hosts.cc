@@ -60,7 +60,7 @@ std::vector<controller::HostStateChanged> ElasticHosts::LookAtHosts(
     if (reservation.is_active) taken.insert(reservation.hosts.begin(), reservation.hosts.end());
   }
   for (const Job& job : state.jobs) {
-    if (!is_elastic(job.id)) taken.insert(job.hosts.begin(), job.hosts.end());
+    if (job.occupies_hosts() && !is_elastic(job.id)) taken.insert(job.hosts.begin(), job.hosts.end());
   }
   std::map<HostId, controller::HostState> states;
   open_.clear();

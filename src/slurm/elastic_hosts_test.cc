@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/random.h"
+#include "slurm/state_names.h"
 #include "topology/clos_fabrics.h"
 
 namespace fairlead::slurm {
@@ -67,6 +68,7 @@ TEST_F(ElasticHostsTest, RoomIsWhereNobodyElseIs) {
   Job other;
   other.id = 700;
   other.hosts = {"h6"};
+  elastic.state = other.state = JobState::kRunning;
   state_.jobs = {elastic, other};
   state_.partitions[0].hosts.pop_back();  // h15
   ElasticHosts hosts(*fabric_, {"train"});
@@ -75,6 +77,24 @@ TEST_F(ElasticHostsTest, RoomIsWhereNobodyElseIs) {
   EXPECT_THAT(by_state[HostState::kDraining], ElementsAre(2, 3, 6));
   EXPECT_THAT(by_state[HostState::kUp], ElementsAre(0, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14));
   EXPECT_EQ(hosts.num_hosts(), 15U);
+}
+
+// Slurm tells of a job for minutes after its end, with the hosts that it had.
+TEST_F(ElasticHostsTest, AJobThatHasEndedTakesNoRoom) {
+  Job job;
+  job.id = 700;
+  job.hosts = {"h5", "h6"};
+  state_.jobs = {job};
+  ElasticHosts hosts(*fabric_, {"train"});
+  for (const JobState state : {JobState::kEnded, JobState::kPending}) {
+    state_.jobs[0].state = state;
+    EXPECT_THAT(Look(&hosts)[HostState::kDraining], ElementsAre()) << NameOf(state);
+  }
+  for (const JobState state :
+       {JobState::kConfiguring, JobState::kRunning, JobState::kSuspended, JobState::kCompleting}) {
+    state_.jobs[0].state = state;
+    EXPECT_THAT(Look(&hosts)[HostState::kDraining], ElementsAre(5, 6)) << NameOf(state);
+  }
 }
 
 TEST_F(ElasticHostsTest, NoSizeWithoutEqualHosts) {

@@ -342,7 +342,8 @@ std::vector<Operation> ElasticJobs::Decide(SimTime now) {
   std::vector<std::pair<uint32_t, Status>> failed;
   const auto add = [&](const Entry& entry, const std::vector<NodeShare>& nodes) {
     Result<Operation> operation = MakeOperation(entry, nodes);
-    const auto growth = static_cast<int64_t>(nodes.size()) - static_cast<int64_t>(entry.seen.hosts.size());
+    const size_t num_before = entry.seen.has_hosts() ? entry.seen.hosts.size() : 0;
+    const auto growth = static_cast<int64_t>(nodes.size()) - static_cast<int64_t>(num_before);
     if (operation.ok()) {
       operations.emplace_back(nodes.empty() ? INT64_MIN : growth, *std::move(operation));
     } else {

@@ -76,7 +76,7 @@ class SlurmSizesTest(unittest.TestCase):
                  f"{self.folder}/addresses.json", "--listen", f"unix:{self.folder}/agents.sock", "--store",
                  f"sqlite:{self.folder}/store.db", "--http", "127.0.0.1:0", "--http-operator-open", "--engine", "slurm",
                  "--slurm-period", "1", "--steer", "act", "--alive-file", str(self.alive), "--audit", f"{self.folder}/audit",
-                 "--slurm-elastic", "train", "--allocation-option", "hold_s=10", "--allocation-option", "min_run_s=10",
+                 "--slurm-elastic", "train", "--slurm-restart", "3", "--allocation-option", "hold_s=10", "--allocation-option", "min_run_s=10",
                  "--allocation-option", "round_s=5", "--allocation-option", "restart_factor=1"],
                 stdout=output, stderr=output, env=self.cluster.environment)
         self.addCleanup(self.kill_controller, self.controller)
