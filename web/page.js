@@ -14,6 +14,8 @@ const PERIOD_MS = 2000;
 // What is older than this is marked as old.
 const OLD_MS = 10000;
 const PATHS_MAX = 10000;
+// Of what is over, only the end of the list of moments changes.
+const PAST_PERIOD_MS = 60000;
 const byId = (id) => document.getElementById(id);
 
 const feeds = {
@@ -46,11 +48,12 @@ function feedOfProof() {
   return route.view === "finding" ? new Feed(`/v1/findings/${encodeURIComponent(route.name)}`, (answer) => answer) : null;
 }
 
-// The whole as a picture, or what is inside of a part of it.
+// The whole as a picture, or what is inside of a part of it; now, or at a moment that is over.
 function feedOfNetwork() {
   if (route.view !== "topology") return null;
-  const parameters = [route.name && `open=${encodeURIComponent(route.name)}`, route.paths && `job=${encodeURIComponent(route.paths)}`].filter(Boolean);
-  return new Feed(`/v1/topology${parameters.length > 0 ? `?${parameters.join("&")}` : ""}`, (answer) => answer);
+  const isPast = route.at !== null;
+  const parameters = [route.name && `open=${encodeURIComponent(route.name)}`, route.paths && !isPast && `job=${encodeURIComponent(route.paths)}`, isPast && `at=${route.at}`].filter(Boolean);
+  return new Feed(`/v1/topology${parameters.length > 0 ? `?${parameters.join("&")}` : ""}`, (answer) => answer, isPast ? PAST_PERIOD_MS : PERIOD_MS);
 }
 
 const show = drawer(() => {
@@ -73,7 +76,7 @@ function go(next) {
   show();
 }
 
-// Another job's paths in the same picture, which stays until the answer is there.
+// Another job's paths, or another moment, in the same picture, which stays until the answer is there.
 function goInNetwork(next) {
   history.replaceState(null, "", topologyHref(next));
   route = readRoute(location.hash);

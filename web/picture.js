@@ -222,8 +222,8 @@ function linkTable(model, id, state, { redraw, linkHref }) {
 }
 
 // Buttons for the jobs that matter most, and a list of all: pointing at one, or going there, shows its paths.
-function jobChooser(model, id, state, chosenName, { redraw, onJob }) {
-  if (model.jobs.length === 0) return h("p", { key: "jobs", class: "hint" }, "No job has paths here.");
+function jobChooser(model, id, state, chosenName, { redraw, onJob, noJobs }) {
+  if (model.jobs.length === 0) return h("p", { key: "jobs", class: "hint" }, noJobs);
   const rest = (model.jobs_count ?? model.jobs.length) - model.jobs.length;
   return h("div", { key: "jobs", class: "tools jobs-of-picture" },
     h("label", {}, "Paths of ", h("select", { id: `${id}-job`, onchange: (event) => onJob(event.target.value) },
@@ -251,9 +251,9 @@ function slider(model, id, state, time, redraw) {
 }
 
 // The picture with its legend, chooser, text and table. Args: id: of its elements; model: as PictureJson() has it; jobName: whose paths
-// are shown; time(bin): a moment in words, null: no history; callbacks redraw(), onJob(name), onOpen(name), linkHref(name), the latter two
+// are shown; time(bin): a moment in words, null: no history; noJobs: what is said where there is none; callbacks redraw(), onJob(name), onOpen(name), linkHref(name), the latter two
 // may be missing.
-export function picture(id, model, { loadLabel, jobName = "", time = null, redraw, onJob, onOpen, linkHref }) {
+export function picture(id, model, { loadLabel, jobName = "", time = null, noJobs = "No job has paths here.", redraw, onJob, onOpen, linkHref }) {
   const state = stateOf(id);
   if (state.current >= model.nodes.length) state.current = 0;
   if (state.node !== null && state.node >= model.nodes.length) state.node = null;
@@ -266,7 +266,7 @@ export function picture(id, model, { loadLabel, jobName = "", time = null, redra
     : state.node !== null ? describeNode(model, state.node)
       : job ? describeJob(model, job) : "Point at a node, a line or a job, or go there with tab and arrow keys.";
   if (model.nodes.length === 0) return [h("p", { key: "none", class: "hint" }, "There is no network to draw.")];
-  const handlers = { redraw, onJob, onOpen, linkHref };
+  const handlers = { redraw, onJob, onOpen, linkHref, noJobs };
   return [
     legend(loadLabel),
     jobChooser(model, id, state, jobName, handlers),

@@ -1,5 +1,5 @@
-// What the address asks for: "#job=gpt", "#link=leaf0->spine1", "#host=h3", "#finding=7", "#topology=leaf0..leaf9&paths=gpt", or the overview with
-// "#filter=gpt&sort=level&order=up".
+// What the address asks for: "#job=gpt", "#link=leaf0->spine1", "#host=h3", "#finding=7", "#topology=leaf0..leaf9&paths=gpt", "#topology&at=1764216000", or the overview
+// with "#filter=gpt&sort=level&order=up".
 
 export const VIEWS = ["topology", "job", "link", "host", "finding"];
 
@@ -11,6 +11,7 @@ export function readRoute(hash) {
     view: view ?? "overview",
     name: view ? parameters.get(view) : "",
     paths: parameters.get("paths") ?? "",
+    at: /^\d{1,15}$/.test(parameters.get("at") ?? "") ? Number(parameters.get("at")) : null,
     filter: parameters.get("filter") ?? "",
     hosts: parameters.get("hosts") ?? "",
     sort: parameters.get("sort") ?? "lost",
@@ -22,9 +23,9 @@ export function hrefOf(view, name) {
   return `#${view}=${encodeURIComponent(name)}`;
 }
 
-// Args: name: what is opened; empty: nothing. paths: of which job; empty: none.
-export function topologyHref({ name, paths }) {
-  return `#topology${name ? `=${encodeURIComponent(name)}` : ""}${paths ? `&paths=${encodeURIComponent(paths)}` : ""}`;
+// Args: name: what is opened; empty: nothing. paths: of which job; empty: none. at: when, in seconds since 1970; null: now.
+export function topologyHref({ name, paths, at = null }) {
+  return `#topology${name ? `=${encodeURIComponent(name)}` : ""}${paths ? `&paths=${encodeURIComponent(paths)}` : ""}${at === null ? "" : `&at=${at}`}`;
 }
 
 // Of the overview.

@@ -1,9 +1,10 @@
 // Simulated agents for a controller: how many heartbeats and path requests does it take, at what cost?
 //
 //     control_load write FOLDER AGENTS                          fabric.yaml and addresses.json of such a cluster
-//     control_load run ADDRESS PID AGENTS REQUESTS_PER_S SECONDS [CONNECTIONS [known|unknown]]
+//     control_load run ADDRESS PID AGENTS REQUESTS_PER_S SECONDS [CONNECTIONS [known|unknown [JOBS]]]
 //
-// Each agent has its own stream, a heartbeat each 5 s, and a job with one long-lived connection. In turn it asks for
+// Each agent has its own stream, a heartbeat each 5 s, and one long-lived connection, of a job of its own or of one of
+// JOBS of equal size. In turn it asks for
 // some more (CONNECTIONS in one message) and closes them again (another message). Known connections all go to one other
 // host, whose ports have been probed before. Unknown: to others each time; it answers the orders to probe as a fabric
 // would that hashes. Load is offered at a fixed rate whatever the controller does; what an agent has to say while its
@@ -65,12 +66,18 @@ struct Load {
   uint32_t num_agents = 0;
   uint32_t num_connections = 8;  // of a request
   bool is_known = false;
+  uint32_t num_jobs = 0;
 };
 
 class Agent final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   Agent(const std::shared_ptr<grpc::Channel>& channel, uint32_t host, const Load& load, Totals* totals)
-      : stub_(channel), host_(host), job_(fmt::format("load-{}", host)), load_(load), totals_(totals), random_(host) {
+      : stub_(channel),
+        host_(host),
+        job_(fmt::format("load-{}", uint64_t{host} * load.num_jobs / load.num_agents)),
+        load_(load),
+        totals_(totals),
+        random_(host) {
     stub_.PrepareBidiStreamingCall(&context_, std::string(wire::kAttachMethod), {}, this);
     AddHold();
     StartRead(&heard_);
@@ -291,6 +298,7 @@ void Run(const std::vector<std::string>& arguments) {
   Load load = {.num_agents = num_agents};
   if (arguments.size() > 7) load.num_connections = static_cast<uint32_t>(std::stoul(arguments[7]));
   load.is_known = arguments.size() > 8 && arguments[8] == "known";
+  load.num_jobs = arguments.size() > 9 ? static_cast<uint32_t>(std::stoul(arguments[9])) : num_agents;
   Totals totals;
   std::vector<std::shared_ptr<grpc::Channel>> channels;
   for (int i = 0; i < 128; ++i) {

@@ -15,7 +15,7 @@ import time
 import urllib.parse
 
 READER, OPERATOR = "a-token-of-readers", "a-token-of-operators"
-TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 REASON = ("intensity {:.3g} FLOP/s (1.2e+15 FLOP per 0.31 s on {}), correction factor 1.3 (d_r 0.02 s, d_j 0.05 s against job 0); "
           "rank {} of {}, level {} of 8; 4 new paths")
 GPUS_PER_HOST = 8
@@ -44,6 +44,7 @@ class Cluster:
                 self._cable(f"leaf{leaf}", f"spine{spine}", "leaf-spine", (leaf * 3 + spine * 2) % 9)
         self.link = {link["name"]: link for link in self.links}
         self.findings = []
+        self.past = {}  # [begin of a period]: what of links, by name, was not as usual
         self.history = {"period_s": 60, "columns": ["at_s", "jobs", "gpus", "lost_sharing", "lost_findings", "isolated_gpus", "findings", "isolated_hosts",
                                                     "links_not_up", "hosts_connected", "path_changes", "actions"], "rows": []}
         self.events = [{"number": 1, "time_s": self.now - 60, "severity": "info", "subject": "steering", "text": "mode act"}]
@@ -85,6 +86,19 @@ class Cluster:
                                   "links": [f"{host}/nic0->leaf{leaf}", f"leaf{leaf}->spine{spine}", f"spine{spine}->leaf{end}",
                                             f"leaf{end}->{other}/nic0"]})
         return {"total": len(views), "connections": views[:limit]}
+
+    def topology_at(self, at, open_node):
+        """As it was in that period; None: it is not kept."""
+        begin = next((begin for begin in self.past if begin <= at < begin + 300), None)
+        if begin is None:
+            return None
+        now = [dict(link) for link in self.links]
+        for link in self.links:
+            link.update({"state": "up", "health": 1, **self.past[begin].get(link["name"], {})})
+        answer = self.topology(open_node, "")
+        for link, before in zip(self.links, now):
+            link.update(before)
+        return answer and {**answer, "jobs": [], "at_s": at}
 
     def topology(self, open_node, job):
         """As src/report/topology_picture.h, in little: leaves as runs of 16 where there are more than 64, None where there is no such node."""
@@ -240,7 +254,9 @@ class MockController:
         if path == "/v1/history":
             return cluster.history
         if path == "/v1/topology":
-            return cluster.topology(query.get("open", [""])[0], query.get("job", [""])[0])
+            open_node, at = query.get("open", [""])[0], query.get("at", [""])[0]
+            answer = cluster.topology_at(int(at), open_node) if at else cluster.topology(open_node, query.get("job", [""])[0])
+            return answer and {**answer, "period_s": 300, "moments": sorted(cluster.past)}
         if path.startswith("/v1/findings/"):
             return cluster.prove(int(path.removeprefix("/v1/findings/")))
         name = path.removeprefix("/v1/")
@@ -308,8 +324,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         address = urllib.parse.urlsplit(self.path)
         self.mock.asked[address.path] = self.mock.asked.get(address.path, 0) + 1
-        if address.path == "/favicon.ico":
-            return self.answer(200, text=b"", kind="image/x-icon")
         file = self.mock.web / (address.path.lstrip("/") or "index.html")
         if "/" not in address.path[1:] and file.is_file():
             return self.answer(200, text=file.read_bytes(), kind=TYPES[file.suffix])

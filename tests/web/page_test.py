@@ -377,6 +377,37 @@ class PageTest(unittest.TestCase):
         self.browser.complaints = [text for text in self.browser.complaints if "404" not in text]
         self.calm()
 
+    def test_the_network_of_an_hour_ago(self):
+        cluster = Cluster()
+        begin = int(cluster.now) // 300 * 300 - 3600
+        cluster.past = {begin: {}, begin + 300: {"leaf0->spine2": {"state": "down", "health": 0}}, begin + 900: {}}
+        self.start(cluster, hash="#topology&paths=job1")
+        self.browser.wait("document.querySelector('svg#network .wire.on')")
+        count = lambda selector: self.browser.evaluate(f"document.querySelectorAll('{selector}').length")
+        slider = lambda: self.browser.evaluate("(({min, max, value, ariaValueText: text}) => [min, max, value, text].join())(document.querySelector('#network-time'))")
+        self.assertEqual(slider(), "0,3,3,now")
+        self.assertEqual(count("#network .wire.down"), 0)
+        self.browser.evaluate("document.querySelector('#network-time').focus()")
+        self.browser.press("ArrowLeft")
+        self.browser.press("ArrowLeft")
+        self.browser.wait("document.querySelectorAll('#network .wire.down').length === 1")
+        self.assertTrue(slider().startswith("0,3,1,"))
+        self.assertEqual(self.browser.evaluate("location.hash"), f"#topology&paths=job1&at={begin + 300}")
+        self.assertRegex(self.text("#topology-answer"), r"^From .* to .*, with the worst that was seen: ⚠ 1 cable down\.")
+        self.assertIn("is not kept", self.text("main"))
+        # What is opened is of that moment, too; and the way back to now.
+        self.browser.open(f"http://127.0.0.1:{self.mock.port}/#topology=leaf0&at={begin + 400}")
+        self.browser.wait("document.querySelectorAll('#network .wire.down').length === 1")
+        self.browser.evaluate("[...document.querySelectorAll('button')].find(e => e.innerText === 'Now').click()")
+        self.browser.wait("document.querySelectorAll('#network .wire.down').length === 0")
+        self.assertEqual(self.browser.evaluate("location.hash"), "#topology=leaf0")
+        self.calm()
+        # A moment that is not kept.
+        self.browser.evaluate(f"location.hash = '#topology&at={begin + 600}'")
+        self.browser.wait("document.querySelector('main .mark.bad')?.innerText.includes('Nothing is kept')")
+        self.browser.click("main a[href='#topology']")
+        self.browser.wait("document.querySelector('#network-time-text')?.innerText === 'now'")
+
     def test_runs_of_leaves_open(self):
         self.start(Cluster(num_hosts=2000, num_jobs=20, num_spines=8), hash="#topology")
         self.browser.wait("document.querySelector('svg#network')")

@@ -20,7 +20,9 @@
 #include "service/controller/finding_json.h"
 #include "service/controller/job_owner_file.h"
 #include "service/controller/job_trace.h"
+#include "service/controller/link_list_text.h"
 #include "service/controller/list_watch.h"
+#include "service/controller/network_history.h"
 #include "service/controller/node_check_routes.h"
 #include "service/controller/topology_routes.h"
 #include "service/controller/traffic_json.h"
@@ -150,6 +152,7 @@ class ControllerDaemon::Parts {
   void LookAtCluster(SimTime now);
   Result<Json> TraceOf(const std::string& job);
   void WatchLists(const GatewaySource& source);
+  NetworkSource MakeNetworkSource();
   NodeCheckSource MakeCheckSource();
   controller::HostCheckSource MakeHostChecks();
   uint64_t BeginCheck(controller::NodeCheckRequest request);
@@ -185,6 +188,8 @@ class ControllerDaemon::Parts {
   CertificateWatch certificate_;
   std::mutex history_mutex_;
   ClusterHistory history_;
+  NetworkHistory network_history_{fabric_};
+  const LinkListText link_list_text_{fabric_};
   JobLooks job_looks_;
   SimTime next_look_;
   std::unique_ptr<HttpGateway> gateway_;
@@ -351,19 +356,23 @@ Status ControllerDaemon::Parts::BuildGateway() {
 }
 
 void ControllerDaemon::Parts::WatchLists(const GatewaySource& source) {
-  std::vector<WatchedList> lists = {{"jobs", source.jobs},
-                                    {"findings", source.findings},
-                                    {"hosts", source.hosts, {"last_message_s"}},
-                                    {"links", source.links},
-                                    {"events", source.events},
-                                    {"steering", [this] { return actions_->steering().ToJson(); }}};
+  const auto hash_of = [](const std::function<Json()>& make) { return [make] { return HashOf(make()); }; };
+  std::vector<WatchedList> lists = {
+      {"jobs", hash_of(source.jobs)},
+      {"findings", hash_of(source.findings)},
+      {"hosts", [this] { return HashOf(Ask([](const auto& core) { return core.Hosts(); })); }},
+      {"links", [links = source.links] { return std::hash<std::string>()(links()); }},
+      {"events", hash_of(source.events)},
+      {"steering", hash_of([this] { return actions_->steering().ToJson(); })}};
   list_watch_.emplace(std::move(lists), source.events, kNewsPeriod);
 }
 
 Status ControllerDaemon::Parts::RestoreHistory() {
   FL_ASSIGN_OR_RETURN(const auto records, store_->List(ClusterHistory::kPrefix));
+  FL_ASSIGN_OR_RETURN(const auto pictures, store_->List(NetworkHistory::kPrefix));
   const std::lock_guard lock(history_mutex_);
   history_.Restore(SteadyUnixTime(), records);
+  network_history_.Restore(SteadyUnixTime(), pictures);
   return OkStatus();
 }
 
@@ -377,21 +386,24 @@ void ControllerDaemon::Parts::LookAtCluster(SimTime now) {
   const auto findings = diagnosis_->Ask([](const auto& watch) { return watch.Findings(); });
   ClusterFigures figures;
   std::vector<controller::JobOnFabric> jobs;
+  std::vector<controller::LinkOnFabric> links;
   loop_->Ask([&] {
     jobs = core_->Jobs();
-    figures = FiguresOf(jobs, findings, core_->Links(), core_->Hosts(),
-                        isolated == steering.hosts.end() ? 0 : isolated->second, gpus_per_host);
+    links = core_->Links();
+    figures = FiguresOf(jobs, findings, links, core_->Hosts(), isolated == steering.hosts.end() ? 0 : isolated->second,
+                        gpus_per_host);
     for (const uint64_t moves : paths_->counters().moves) figures.path_changes += static_cast<double>(moves);
   });
   for (const auto& [step, count] : steering.begun) figures.actions += static_cast<double>(count);
-  std::optional<store::Change> change;
+  std::vector<store::Change> changes;
   {
     const std::lock_guard lock(history_mutex_);
     job_looks_.Add(now, jobs);
-    change = history_.Add(now, figures);
+    if (auto change = history_.Add(now, figures)) changes.push_back(*std::move(change));
+    if (auto change = network_history_.Add(now, ConditionsOf(fabric_, links))) changes.push_back(*std::move(change));
   }
   // A minute of the history is not worth an alarm: that the store fails is told by those who need it.
-  if (change) (void)store_->Apply({&*change, 1});
+  if (!changes.empty()) (void)store_->Apply(changes);
 }
 
 Result<Json> ControllerDaemon::Parts::TraceOf(const std::string& job) {
@@ -417,12 +429,10 @@ GatewaySource ControllerDaemon::Parts::MakeSource() {
   source.routes = actions_->Routes();
   if (engine_ != nullptr) std::ranges::move(engine_->Routes(), std::back_inserter(source.routes));
   source.routes.push_back(NodeCheckRoute(MakeCheckSource()));
-  source.routes.push_back(TopologyRoute(fabric_, [this] {
-    return Ask([](const auto& core) { return NetworkSnapshot{core.Links(), core.Paths(), core.Jobs()}; });
-  }));
+  source.routes.push_back(TopologyRoute(fabric_, MakeNetworkSource()));
   source.hosts = [this] { return HostsJson(Ask([](const auto& core) { return core.Hosts(); })); };
   source.jobs = [this] { return JobsJson(Ask([](const auto& core) { return core.Jobs(); }), fabric_); };
-  source.links = [this] { return LinksJson(Ask([](const auto& core) { return core.Links(); }), fabric_); };
+  source.links = [this] { return link_list_text_.ListOf(Ask([](const auto& core) { return core.Links(); })); };
   source.connections = [this](const std::string& job, size_t limit) {
     return ConnectionsJson(Ask([](const auto& core) { return core.QueuePairs(); }), fabric_, job, limit);
   };
@@ -443,6 +453,20 @@ GatewaySource ControllerDaemon::Parts::MakeSource() {
   source.metrics = [this] { return Metrics(); };
   source.report_link = [this](const std::string& link, double health, bool both_directions, const std::string& who) {
     return ReportLink(link, health, both_directions, who);
+  };
+  return source;
+}
+
+NetworkSource ControllerDaemon::Parts::MakeNetworkSource() {
+  NetworkSource source;
+  source.look = [this] {
+    return Ask([](const auto& core) { return NetworkSnapshot{core.Links(), core.Paths(), core.Jobs()}; });
+  };
+  source.remember = [this](std::optional<int64_t> at_s) {
+    const std::lock_guard lock(history_mutex_);
+    NetworkPast past{.period_s = network_history_.period_s(), .begins = network_history_.Begins(), .conditions = {}};
+    if (at_s) past.conditions = network_history_.At(*at_s);
+    return past;
   };
   return source;
 }

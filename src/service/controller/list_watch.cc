@@ -1,25 +1,24 @@
 #include "service/controller/list_watch.h"
 
-#include <string_view>
-#include <utility>
+#include <string>
+
+#include "base/random.h"
 
 namespace fairlead::service {
 
-namespace {
-
-std::string TextOf(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
-size_t HashOf(Json json, const std::vector<std::string>& passed_over) {
-  for (auto& [name, list] : json.items()) {
-    if (!list.is_array()) continue;
-    for (Json& item : list) {
-      for (const std::string& key : passed_over) item.erase(key);
-    }
-  }
-  return std::hash<std::string>()(TextOf(json));
+size_t HashOf(const Json& json) {
+  return std::hash<std::string>()(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-}  // namespace
+size_t HashOf(std::span<const controller::HostView> hosts) {
+  uint64_t hash = hosts.size();
+  for (const controller::HostView& host : hosts) {
+    hash = CombineHash(hash, std::hash<std::string>()(host.name));
+    hash = CombineHash(hash, std::hash<std::string>()(host.agent_version));
+    hash = CombineHash(hash, host.is_connected ? 1 : 0);
+  }
+  return hash;
+}
 
 void ListWatch::Tick(SimTime now, bool is_heard, const Publish& publish) {
   // Whoever comes first asks for all lists by itself; events of before are among them.
@@ -36,7 +35,7 @@ void ListWatch::Tick(SimTime now, bool is_heard, const Publish& publish) {
   }
   Json changed = Json::array();
   for (const WatchedList& list : lists_) {
-    const size_t hash = HashOf(list.make(), list.passed_over);
+    const size_t hash = list.hash();
     const auto [known, is_new] = hashes_.try_emplace(list.name, hash);
     if (!is_new && known->second == hash) continue;
     known->second = hash;

@@ -11,20 +11,24 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/sim_time.h"
+#include "controller/traffic_views.h"
 #include "service/controller/traffic_json.h"
 
 namespace fairlead::service {
 
 struct WatchedList {
   std::string name;
-  std::function<Json()> make;
-  // Keys of its items that change all the time and say nothing new.
-  std::vector<std::string> passed_over = {};
+  std::function<size_t()> hash;  // another one where the list differs
 };
+
+size_t HashOf(const Json& json);
+// Without the times of last messages, which change all the time and say nothing new.
+size_t HashOf(std::span<const controller::HostView> hosts);
 
 class ListWatch {
  public:
@@ -34,8 +38,8 @@ class ListWatch {
   ListWatch(std::vector<WatchedList> lists, std::function<Json()> events, SimDuration period)
       : lists_(std::move(lists)), events_(std::move(events)), period_(period) {}
 
-  // Args: now does not run backwards; is_heard: whether anybody listens. Cost: while somebody does, that of making all
-  // lists, once in a period.
+  // Args: now does not run backwards; is_heard: whether anybody listens. Cost: while somebody does, that of the hashes of
+  // all lists, once in a period.
   void Tick(SimTime now, bool is_heard, const Publish& publish);
 
  private:

@@ -16,16 +16,16 @@ class ListWatchTest : public testing::Test {
   }
 
   Json jobs_ = {{"jobs", Json::array({{{"name", "a"}}})}};
-  Json hosts_ = {{"hosts", Json::array({{{"name", "h0"}, {"last_message_s", 1}}})}};
+  std::vector<controller::HostView> hosts_ = std::vector<controller::HostView>(2);
   Json events_ = {{"events", Json::array()}};
   int num_made_ = 0;
   std::vector<std::pair<std::string, std::string>> told_;
   ListWatch watch_{{{"jobs",
                      [this] {
                        ++num_made_;
-                       return jobs_;
+                       return HashOf(jobs_);
                      }},
-                    {"hosts", [this] { return hosts_; }, {"last_message_s"}}},
+                    {"hosts", [this] { return HashOf(hosts_); }}},
                    [this] { return events_; },
                    SimDuration(2'000'000'000)};
   using Told = std::vector<std::pair<std::string, std::string>>;
@@ -39,12 +39,23 @@ TEST_F(ListWatchTest, NamesTheListsThatDiffer) {
   Tick(2);
   EXPECT_EQ(told_, (Told{{"changed", "[]"}})) << "a sign of life";
   jobs_["jobs"][0]["level"] = 3;
-  hosts_["hosts"][0]["last_message_s"] = 7;  // says nothing new
+  hosts_[0].last_message = SimTime(7);  // says nothing new
   Tick(4);
   EXPECT_EQ(told_, (Told{{"changed", R"(["jobs"])"}}));
-  hosts_["hosts"][0]["connected"] = true;
-  Tick(6);
-  EXPECT_EQ(told_, (Told{{"changed", R"(["hosts"])"}}));
+  const auto tell_hosts = [this](double seconds) {
+    Tick(seconds);
+    EXPECT_EQ(told_, (Told{{"changed", R"(["hosts"])"}})) << seconds;
+  };
+  hosts_[0].is_connected = true;
+  tell_hosts(6);
+  std::swap(hosts_[0], hosts_[1]);
+  tell_hosts(8);
+  hosts_[0].agent_version = "2";
+  tell_hosts(10);
+  hosts_[0].name = "h0";
+  tell_hosts(12);
+  hosts_.emplace_back();
+  tell_hosts(14);
 }
 
 TEST_F(ListWatchTest, NothingIsMadeForNobody) {

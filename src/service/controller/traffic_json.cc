@@ -64,22 +64,6 @@ Json JobsJson(std::span<const controller::JobOnFabric> jobs, const topology::Fab
   return {{"jobs", std::move(list)}};
 }
 
-Json LinksJson(std::span<const controller::LinkOnFabric> links, const topology::Fabric& fabric) {
-  Json list = Json::array();
-  for (const controller::LinkOnFabric& link : links) {
-    list.push_back({{"name", fabric.LinkName(link.link)},
-                    {"from", fabric.NodeName(fabric.source(link.link))},
-                    {"to", fabric.NodeName(fabric.destination(link.link))},
-                    {"tier", topology::Name(fabric.tier(link.link))},
-                    {"state", traffic::Name(link.state)},
-                    {"health", link.health},
-                    {"capacity_bytes_per_s", fabric.capacity(link.link).value()},
-                    {"queue_pairs", link.num_queue_pairs},
-                    {"load", link.load}});
-  }
-  return {{"links", std::move(list)}};
-}
-
 Json ConnectionsJson(std::span<const controller::QueuePairOnFabric> queue_pairs, const topology::Fabric& fabric,
                      const std::string& job, size_t limit) {
   Json list = Json::array();

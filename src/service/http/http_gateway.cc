@@ -28,11 +28,13 @@ constexpr size_t kConnectionsMax = 10'000;
 
 std::string Text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
-void Answer(Response& response, const Json& json, int code = 200) {
+void AnswerText(Response& response, const std::string& json, int code = 200) {
   response.status = code;
   response.set_header("Cache-Control", "no-store");
-  response.set_content(Text(json), kJsonType);
+  response.set_content(json, kJsonType);
 }
+
+void Answer(Response& response, const Json& json, int code = 200) { AnswerText(response, Text(json), code); }
 
 void AnswerError(Response& response, int code, const std::string& message) {
   Answer(response, {{"error", message}}, code);
@@ -41,6 +43,7 @@ void AnswerError(Response& response, int code, const std::string& message) {
 const char* TypeOf(std::string_view name) {
   if (name.ends_with(".js")) return "text/javascript";
   if (name.ends_with(".css")) return "text/css";
+  if (name.ends_with(".svg")) return "image/svg+xml";
   return "text/html; charset=utf-8";
 }
 
@@ -313,7 +316,9 @@ void HttpGateway::Impl::AddRoutes() {
   server_.Get(kHealthPath, [this](const Request&, Response& response) { ShowHealth(response); });
   AddJson("/v1/hosts", source_.hosts);
   AddJson("/v1/jobs", source_.jobs);
-  AddJson("/v1/links", source_.links);
+  server_.Get("/v1/links", [this](const Request& request, Response& response) {
+    if (Allow(request, HttpRole::kReader, response)) AnswerText(response, source_.links());
+  });
   AddJson("/v1/findings", source_.findings);
   server_.Get(R"(/v1/findings/(\d{1,9}))", [this](const Request& request, Response& response) {
     if (!Allow(request, HttpRole::kReader, response)) return;

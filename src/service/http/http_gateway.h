@@ -34,7 +34,7 @@ struct GatewaySource {
   std::function<Status()> health;
   std::function<Json()> hosts;
   std::function<Json()> jobs;
-  std::function<Json()> links;
+  std::function<std::string()> links;  // JSON text: of all lists this is the longest
   std::function<Json(const std::string& job, size_t limit)> connections;
   std::function<Json()> findings;
   std::function<std::optional<Json>(uint32_t number)> finding;         // nothing: there is none

@@ -25,9 +25,8 @@ class HttpGatewayTest : public testing::Test {
     GatewaySource source;
     source.health = [this] { return health_; };
     source.finding = [](uint32_t number) { return number == 7 ? std::optional(Json{{"finding", 7}}) : std::nullopt; };
-    source.hosts = source.jobs = source.links = source.findings = source.events = [] {
-      return Json{{"list", Json::array()}};
-    };
+    source.links = [] { return R"({"list":[]})"; };
+    source.hosts = source.jobs = source.findings = source.events = [] { return Json{{"list", Json::array()}}; };
     source.connections = [](const std::string& job, size_t limit) { return Json{{"job", job}, {"limit", limit}}; };
     source.metrics = [] { return "# HELP a b\n"; };
     source.report_link = [this](const std::string& link, double health, bool both, const std::string&) {
