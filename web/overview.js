@@ -157,14 +157,14 @@ function steeringSection(facts) {
       isQuiet && "No host is isolated, no action is open, no job is paused."),
     steering.error && h("p", { key: "error" }, mark("bad", steering.error)),
     names.length > 0 && h("ul", { key: "isolated", id: "isolated", class: "rows" }, names.slice(0, STEP).map((name) => h("li", { key: name },
-      mark("bad", ["host ", link("host", name), " is isolated"]), h("button", { type: "button", onclick: () => undo(name), "aria-label": `Return host ${name}` }, "Return it …")))),
+      mark("bad", ["host ", link("host", name), " is isolated"]), h("button", { type: "button", onclick: () => undo(name), "aria-label": `Return it …: host ${name}` }, "Return it …")))),
     names.length > STEP && h("p", { key: "more", class: "hint" }, `The first ${STEP} of ${count(names.length)}.`),
     stuck.length > 0 && h("ul", { key: "stuck", class: "rows" }, stuck.slice(0, STEP).map((job) => h("li", { key: job.name }, mark("bad", ["job ", link("job", job.name), ` ${words(job.condition)}`])))),
     open.length > 0 && h("ul", { key: "open", id: "open-actions", class: "rows" }, open.slice(0, STEP).map((action) => h("li", { key: action.action },
       mark("mild", `${action.description}: attempt ${action.attempt}, waits for ${action.waits_for}`)))),
     paused.length > 0 && h("ul", { key: "paused", class: "rows" }, paused.slice(0, STEP).map((job) => h("li", { key: job.name },
       mark("mild", ["job ", link("job", job.name), ` is paused until ${time(job.paused_until_s)}`]),
-      h("button", { type: "button", onclick: () => endPause(job.name), "aria-label": `End the pause of ${job.name}` }, "End it …")))));
+      h("button", { type: "button", onclick: () => endPause(job.name), "aria-label": `End it …: the pause of ${job.name}` }, "End it …")))));
 }
 
 export function linkRows(id, caption, links, shareOf) {

@@ -52,8 +52,8 @@ export function topologyView(route, model, { isMissing, go, redraw }) {
   const counts = model.tiers.map((tier) => counted(tier.count, tier.tier, tier.name)).join(", ");
   const isAsked = (model.at_s ?? null) !== route.at;
   const when = model.at_s !== undefined && `From ${periodText(model, model.moments[momentOf(model, model.at_s)] ?? model.at_s)}, with the worst that was seen: `;
-  return [back, title, whole, h("p", { key: "answer", id: "topology-answer" }, when, sentence(model), ` ${counts}.`, isAsked && " Asking …"), timeSlider(route, model, go),
-    h("div", { key: "sections", class: "sections" }, section(route.name ? "What is inside, and what it is cabled to" : "Tiers and cables", picture("network", model, {
+  return [back, title, whole, h("p", { key: "answer", id: "topology-answer" }, when, sentence(model), ` ${counts}.`, isAsked && " Asking …"),
+    h("div", { key: "sections", class: "sections" }, section(route.name ? "What is inside, and what it is cabled to" : "Tiers and cables", timeSlider(route, model, go), picture("network", model, {
       loadLabel: "Load by capacity, relative to the fullest link", jobName: route.paths, redraw,
       noJobs: model.at_s === undefined ? "No job has paths here." : "Whose jobs used a link then is not kept.",
       onJob: (name) => go({ name: route.name, paths: name }),

@@ -453,6 +453,8 @@ class Chart {
 function enhanceFigure(svg) {
   const figure = JSON.parse(svg.dataset.figure);
   svg.setAttribute("tabindex", "0");
+  // Not a picture any more: what its legend turns on and off is inside.
+  svg.setAttribute("role", "group");
   svg.setAttribute("aria-description", "Arrow keys read its values.");
   svg.querySelector(":scope > title")?.remove();
   enhanceLegend(svg);
