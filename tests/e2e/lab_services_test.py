@@ -13,10 +13,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from lab import Lab
 from patience import PATIENCE_S, wait_until, wait_until_gone
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "web"))
+from browser import Browser, find_browser  # noqa: E402
 
 PROGRAM = ""
 SCENARIO = pathlib.Path(__file__).with_name("two_jobs.yaml")
@@ -60,11 +64,13 @@ class LabServicesTest(unittest.TestCase):
         self.wait_until(lambda: self.are_spread(4), "four connections on four uplinks")
         self.assertEqual({job["name"] for job in self.get("jobs")}, {"a", "b"})
         self.client_reads_all_of_it()
+        browser = self.open_page()
         moved = self.get("connections")[0]
         cable = moved["links"][1].replace("->", "-")
         spine = cable.split("-")[1]
         self.assertEqual(self.lab.run("fault", cable).returncode, 0)
         self.wait_until(lambda: "down" in self.states_of(spine), "the lost cable is noticed")
+        self.page_shows_what_is_down(browser, cable)
         self.wait_until(lambda: self.are_spread(4) and not self.connections_over(spine), "everybody has a path again")
         # No worker lost a connection: one that does ends, and with it the run.
         self.assertIsNone(run.poll())
@@ -77,6 +83,48 @@ class LabServicesTest(unittest.TestCase):
         run.communicate(timeout=PATIENCE_S)
         self.assertEqual(run.returncode, 130)
         self.wait_until(lambda: not self.get("connections"), "what the jobs held is given back")
+
+    def open_page(self):
+        """The page of the real controller, which listens; None: no Chromium is installed."""
+        if find_browser() is None:
+            print("no Chromium: the page is not looked at")
+            return None
+        browser = Browser()
+        self.addCleanup(browser.close)
+        browser.set_size(1400, 1000)
+        browser.open(self.lab.page + "/")
+        browser.wait("document.querySelectorAll('#jobs tbody tr').length === 2", patience_s=PATIENCE_S)
+        asked = "performance.getEntriesByType('resource').filter(one => one.name.endsWith('/v1/{}')).length"
+        browser.wait("document.documentElement.dataset.refreshes > 2", patience_s=PATIENCE_S)
+        before = {name: browser.evaluate(asked.format(name)) for name in ("hosts", "jobs")}
+        refreshes = int(browser.evaluate("document.documentElement.dataset.refreshes"))
+        browser.wait(f"document.documentElement.dataset.refreshes > {refreshes + 4}", patience_s=PATIENCE_S)
+        hosts, jobs = (browser.evaluate(asked.format(name)) - before[name] for name in ("hosts", "jobs"))
+        self.assertLessEqual(hosts, 1, "hosts stay as they are, and the controller says so")
+        self.assertGreaterEqual(jobs, 1, "iterations take a little longer or shorter each time")
+        return browser
+
+    def page_shows_what_is_down(self, browser, cable):
+        if browser is None:
+            return
+        leaf, spine = cable.split("-")
+        links = {f"{leaf}->{spine}", f"{spine}->{leaf}"}
+        browser.wait("document.querySelector('#links-down') && document.querySelector('#attention').innerText.includes('not up')", patience_s=PATIENCE_S)
+        shown = "[...document.querySelectorAll('#links-down tbody tr')].map(row => row.cells[0].innerText)"
+        # With two leaves each path over a spine crosses both of its cables: which of them it is, can't be told from end to end.
+        wait_until(lambda: links <= set(browser.evaluate(shown)) and all(spine in name for name in browser.evaluate(shown)),
+                   lambda: f"{cable} is shown as down: {browser.evaluate(shown)}")
+        job = browser.evaluate("document.querySelector('#jobs tbody a').innerText")
+        for view in ("", f"#job={job}", "#topology"):
+            browser.evaluate(f"location.hash = '{view}'")
+            time.sleep(0.5)
+            for width in (1400, 390):
+                for is_dark in (False, True):
+                    browser.set_size(width)
+                    browser.set_dark(is_dark)
+                    self.assertLessEqual(browser.evaluate("document.documentElement.scrollWidth"), width, view)
+        browser.wait("document.querySelectorAll('#network .wire.down').length > 0", patience_s=PATIENCE_S)
+        self.assertEqual(browser.complaints, [])
 
     def client_reads_all_of_it(self):
         """The commands that show a running cluster, of the real thing: its jobs have owners, paths and measurements."""
