@@ -55,7 +55,7 @@ TEST(DelayMatrixFigureTest, LargeOnesShowHostsAndKeepWhatIsSlow) {
   EXPECT_EQ(map.row_labels.size(), 64u);
   EXPECT_EQ(map.row_labels[63], "h63");
   EXPECT_EQ(map.marked_rows, (std::vector<size_t>{63}));
-  EXPECT_LE(map.panels[0].cells.size(), kNumTooltipsMax);
+  EXPECT_LE(map.panels[0].cells.size(), map.num_tooltips_max);
   for (const HeatCell& cell : map.panels[0].cells) {
     EXPECT_EQ(cell.heat == 1.0, cell.row == 63) << cell.row;
     EXPECT_EQ(cell.marked, cell.row == 63 && cell.column == 1);

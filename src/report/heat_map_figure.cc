@@ -218,7 +218,7 @@ std::string Draw(const HeatMapFigure& figure) {
   size_t num_cells = 0;
   for (const HeatPanel& panel : figure.panels) num_cells += panel.cells.size();
   for (size_t i = 0; i < figure.panels.size(); ++i) {
-    DrawPanel(figure, layout, i, num_cells <= kNumTooltipsMax, svg);
+    DrawPanel(figure, layout, i, num_cells <= figure.num_tooltips_max, svg);
   }
   return svg.Finish();
 }

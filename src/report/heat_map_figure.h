@@ -53,10 +53,9 @@ struct HeatMapFigure {
   double cell_width_max = 16;
   double cell_height_max = 16;
   double cells_height_max = 420;  // rows get thinner to stay inside it, down to 2 pixels
+  // With more cells there are no tooltips, so that the page stays small and quick.
+  size_t num_tooltips_max = 6000;
 };
-
-// Figures with more cells than this have no tooltips, so that the page stays small and quick.
-inline constexpr size_t kNumTooltipsMax = 6000;
 
 std::string Draw(const HeatMapFigure& figure);
 
