@@ -31,18 +31,20 @@ Status AskForMarks(ControllerHttp* controller, ClusterState* state) {
   return OkStatus();
 }
 
-Result<ClusterState> AskForState(ControllerHttp* controller, bool with_links) {
+Result<ClusterState> AskForState(ControllerHttp* controller, const LongLists& wanted) {
   ClusterState state;
   state.server = controller->server();
   FL_ASSIGN_OR_RETURN(wire::JobList jobs, controller->Get<wire::JobList>("/v1/jobs"));
-  FL_ASSIGN_OR_RETURN(wire::HostList hosts, controller->Get<wire::HostList>("/v1/hosts"));
+  if (wanted.hosts) {
+    FL_ASSIGN_OR_RETURN(wire::HostList hosts, controller->Get<wire::HostList>("/v1/hosts"));
+    state.hosts = std::move(hosts.hosts);
+  }
   FL_RETURN_IF_ERROR(AskForMarks(controller, &state));
-  if (with_links) {
+  if (wanted.links) {
     FL_ASSIGN_OR_RETURN(wire::LinkList links, controller->Get<wire::LinkList>("/v1/links"));
     state.links = std::move(links.links);
   }
   state.jobs = std::move(jobs.jobs);
-  state.hosts = std::move(hosts.hosts);
   return state;
 }
 

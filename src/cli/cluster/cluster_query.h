@@ -17,8 +17,14 @@ void AddServerOptions(CLI::App* command, ControllerHttpOptions* options);
 // What hosts are marked by: findings, steering, and the time.
 Status AskForMarks(ControllerHttp* controller, ClusterState* state);
 
-// Jobs, hosts, findings and steering; links where they are wanted.
-Result<ClusterState> AskForState(ControllerHttp* controller, bool with_links);
+// The long lists of a large cluster: a megabyte and more.
+struct LongLists {
+  bool hosts = true;
+  bool links = false;
+};
+
+// Jobs, findings and steering, and those of the long lists that are wanted.
+Result<ClusterState> AskForState(ControllerHttp* controller, const LongLists& wanted = {});
 
 // Args: job: of that one alone; empty: of all.
 Result<wire::ConnectionList> AskForConnections(ControllerHttp* controller, const std::string& job, uint64_t limit);

@@ -131,7 +131,7 @@ const Item* FindNamed(const std::vector<Item>& items, const std::string& name) {
 }
 
 Result<Document> Describe(const DescribeOptions& options, ControllerHttp* controller) {
-  FL_ASSIGN_OR_RETURN(const ClusterState state, AskForState(controller, options.kind == "link"));
+  FL_ASSIGN_OR_RETURN(const ClusterState state, AskForState(controller, {.links = options.kind == "link"}));
   if (options.kind == "job") {
     const wire::LiveJob* const job = FindNamed(state.jobs, options.name);
     if (job == nullptr) return NoSuch(options, "jobs");

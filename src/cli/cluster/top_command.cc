@@ -25,6 +25,8 @@ namespace fairlead::cli {
 namespace {
 
 constexpr uint64_t kConnectionsShown = 100;
+// Between two looks at all hosts while they are only counted.
+constexpr std::chrono::seconds kHostsPeriod(20);
 
 struct TopOptions {
   bool once = false;
@@ -120,7 +122,7 @@ report::Json StateJson(const ClusterState& state, const report::Json& jobs) {
 int ShowOnce(const TopOptions& options, ControllerHttp* controller) {
   auto files = OutputFiles::Prepare(options.output);
   if (!files.ok()) return ReportError(files.status());
-  auto state = AskForState(controller, false);
+  auto state = AskForState(controller);
   if (!state.ok()) return ReportError(state.status());
   SortByLoss(&state->jobs);
   files->Print(ClusterSummary(*state) + "\n" + JobTable(state->jobs));
@@ -143,18 +145,22 @@ Result<report::Document> DescribeShown(const TopScreen& screen, const ClusterSta
 
 int ShowUntilStopped(const TopOptions& options, ControllerHttp* controller) {
   // Before the terminal is changed: a controller that is not there is one line.
-  auto state = AskForState(controller, false);
+  auto state = AskForState(controller);
   if (!state.ok()) return ReportError(state.status());
   const std::atomic<bool>& stop = StopRequested();
   RawTerminal terminal;
   TopScreen screen;
   std::string trouble;
   auto next = std::chrono::steady_clock::now();
+  auto hosts_next = next + kHostsPeriod;
   while (!stop) {
     const auto now = std::chrono::steady_clock::now();
     if (now >= next) {
-      auto newer = AskForState(controller, screen.needs_links());
+      const LongLists wanted = {.hosts = screen.needs_hosts() || now >= hosts_next, .links = screen.needs_links()};
+      auto newer = AskForState(controller, wanted);
       trouble = newer.ok() ? "" : newer.status().message();
+      if (newer.ok() && wanted.hosts) hosts_next = now + kHostsPeriod;
+      if (newer.ok() && !wanted.hosts) newer->hosts = std::move(state->hosts);
       if (newer.ok()) state = std::move(newer);
       next = now + std::chrono::milliseconds(static_cast<int64_t>(options.period_s * 1000));
     }
@@ -165,10 +171,13 @@ int ShowUntilStopped(const TopOptions& options, ControllerHttp* controller) {
                       width, height - (trouble.empty() ? 1 : 2));
     terminal.Draw(trouble.empty() ? picture : picture + trouble.substr(0, width) + "\n");
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(next - std::chrono::steady_clock::now());
+    const bool showed_hosts = screen.needs_hosts();
     const int key = terminal.ReadKey(static_cast<int>(std::max<int64_t>(0, left.count())));
     if (key == -2 || (key >= 0 && !screen.Press(key))) return kExitOk;
     // The lists of another view are fetched at once.
-    if (key >= 0 && screen.needs_links() && state->links.empty()) next = std::chrono::steady_clock::now();
+    const bool wants_links = screen.needs_links() && state->links.empty();
+    const bool wants_hosts = screen.needs_hosts() && !showed_hosts;
+    if (key >= 0 && (wants_links || wants_hosts)) next = std::chrono::steady_clock::now();
   }
   return InterruptedExitCode();
 }

@@ -21,6 +21,7 @@ class TopScreen {
 
   // Which lists the next picture needs.
   bool needs_links() const { return view_ == TopView::kLinks; }
+  bool needs_hosts() const { return view_ == TopView::kHosts; }
   // The job that is to be described instead of a list; empty: none.
   const std::string& described_job() const { return described_job_; }
 
