@@ -66,8 +66,23 @@ Result<std::shared_ptr<const service::nvml::Library>> LoadNvml(const AgentRunOpt
   return kNone;
 }
 
+// Newer texts of the exporter, for one reader; empty: there is none.
+using TakeDcgm = std::function<std::string()>;
+
+TakeDcgm ReaderOf(const std::shared_ptr<const service::DcgmSource>& source) {
+  if (source == nullptr) return {};
+  return [source, seen = std::make_shared<uint64_t>(0)] { return source->TakeNewer(seen.get()); };
+}
+
+Result<std::shared_ptr<const service::DcgmSource>> StartDcgm(const AgentRunOptions& options) {
+  if (options.dcgm.empty()) return std::shared_ptr<const service::DcgmSource>();
+  auto started = service::DcgmSource::Start(options.dcgm);
+  if (!started.ok()) return InvalidArgument("--dcgm: " + started.status().message());
+  return std::shared_ptr<const service::DcgmSource>(std::move(*started));
+}
+
 Status MeasureGpus(const AgentRunOptions& options, const std::shared_ptr<const service::nvml::Library>& nvml,
-                   service::HostAgentServerOptions* server) {
+                   TakeDcgm take_dcgm, service::HostAgentServerOptions* server) {
   if (!options.gpu_counters.empty()) {
     server->read_gpus = [folder = options.gpu_counters](service::JobIdentifier* jobs, SimTime at) {
       return service::ReadGpuCounters(folder, jobs, at);
@@ -75,7 +90,9 @@ Status MeasureGpus(const AgentRunOptions& options, const std::shared_ptr<const s
     return OkStatus();
   }
   if (nvml == nullptr) return OkStatus();
-  auto started = service::GpuMeter::Start(nvml);
+  service::GpuMeterOptions of_meter;
+  of_meter.take_dcgm = std::move(take_dcgm);
+  auto started = service::GpuMeter::Start(nvml, of_meter);
   if (!started.ok()) {
     if (options.gpu_meter == "nvml") return started.status();
     server->log(fmt::format("jobs have no level by GPU intensity: {}", started.status().message()));
@@ -88,18 +105,15 @@ Status MeasureGpus(const AgentRunOptions& options, const std::shared_ptr<const s
   return OkStatus();
 }
 
-Status WatchSymptoms(const AgentRunOptions& options, const std::shared_ptr<const service::nvml::Library>& nvml,
-                     service::HostAgentServerOptions* server) {
-  if (options.ignores_symptoms) return OkStatus();
+void WatchSymptoms(const AgentRunOptions& options, const std::shared_ptr<const service::nvml::Library>& nvml,
+                   const std::shared_ptr<const service::DcgmSource>& dcgm, service::HostAgentServerOptions* server) {
+  if (options.ignores_symptoms) return;
   service::SymptomWatchOptions of_watch{.nvml = nvml};
-  if (!options.dcgm.empty()) {
-    auto started = service::DcgmSource::Start(options.dcgm);
-    if (!started.ok()) return InvalidArgument("--dcgm: " + started.status().message());
-    const std::shared_ptr<service::DcgmSource> source = std::move(started).value();
-    of_watch.take_dcgm = [source, log = server->log, was_ok = std::make_shared<bool>(true)] {
-      const Status status = source->status();
+  if (dcgm != nullptr) {
+    of_watch.take_dcgm = [dcgm, take = ReaderOf(dcgm), log = server->log, was_ok = std::make_shared<bool>(true)] {
+      const Status status = dcgm->status();
       if (std::exchange(*was_ok, status.ok()) && !status.ok()) log("DCGM's metrics are missing: " + status.message());
-      return source->Take();
+      return take();
     };
   }
   auto watch = std::make_shared<service::SymptomWatch>(of_watch);
@@ -107,7 +121,6 @@ Status WatchSymptoms(const AgentRunOptions& options, const std::shared_ptr<const
     server->log(fmt::format("device errors are not seen: {}", watch->kernel_log_status().message()));
   }
   server->read_symptoms = [watch] { return watch->Look(); };
-  return OkStatus();
 }
 
 Result<std::vector<IpAddress>> ReadNics(const std::vector<std::string>& texts) {
@@ -176,8 +189,9 @@ Status Run(AgentRunOptions options) {
   if (!options.burn_in.empty()) server.burn_in = {options.burn_in};
   server.log(DescribeRaisedDescriptorLimit());
   FL_ASSIGN_OR_RETURN(const auto nvml, LoadNvml(options, server));
-  FL_RETURN_IF_ERROR(MeasureGpus(options, nvml, &server));
-  FL_RETURN_IF_ERROR(WatchSymptoms(options, nvml, &server));
+  FL_ASSIGN_OR_RETURN(const auto dcgm, StartDcgm(options));
+  FL_RETURN_IF_ERROR(MeasureGpus(options, nvml, ReaderOf(dcgm), &server));
+  WatchSymptoms(options, nvml, dcgm, &server);
   options.client.random_seed = DrawSeed();
   const std::atomic<bool>& stop = StopRequested();
   service::ServiceNotifier notifier = service::ServiceNotifier::FromEnvironment();
@@ -218,14 +232,17 @@ void AddAgentRunCommand(CLI::App* agent, Invocation* invocation) {
       ->type_name("GROUP");
   run->add_option("--state", options->server.state_path, "File in which the agent keeps its state over restarts")
       ->type_name("FILE");
-  run->add_option("--gpu-meter", options->gpu_meter,
-                  "How the work of jobs on GPUs is measured: nvml; none; auto: nvml where this host has GPUs")
+  run->add_option(
+         "--gpu-meter", options->gpu_meter,
+         "How the work of jobs on GPUs is measured: nvml (with --dcgm where GPUs have no counters); none; auto: "
+         "nvml where this host has GPUs")
       ->check(OneOf({"auto", "nvml", "none"}))
       ->capture_default_str();
   run->add_flag("--no-symptoms", options->ignores_symptoms,
                 "Do not read this host's kernel log and the state of its GPUs and NICs");
   run->add_option("--dcgm", options->dcgm,
-                  "DCGM exporter of this host, for errors of GPUs: its file, or http://127.0.0.1:9400/metrics")
+                  "DCGM exporter of this host, for errors of GPUs, and for the work of those without counters of their "
+                  "own: its file, or http://127.0.0.1:9400/metrics")
       ->type_name("SOURCE");
   run->add_option("--burn-in", options->burn_in,
                   "Program that tests this host's GPUs for a number of seconds, its argument, and prints a score last "

@@ -19,6 +19,9 @@ using model::HostSymptom;
 using model::HostSymptomRecord;
 
 constexpr std::string_view kPrefix = "DCGM_FI_DEV_";
+constexpr std::string_view kActivityPrefix = "DCGM_FI_PROF_";
+// Of an instance of a divided GPU.
+constexpr std::string_view kInstanceLabel = "GPU_I_ID";
 constexpr uint32_t kGpusMax = 1024;
 // Blank values of DCGM are near the greatest of a signed integer.
 constexpr double kBlankFrom = 1e18;
@@ -37,6 +40,16 @@ constexpr std::array kGrowingFields = {
     GrowingField{"NVLINK_CRC_DATA_ERROR_COUNT_TOTAL", HostSymptom::kNvlinkError, "NVLink data with wrong check sums"},
     GrowingField{"NVLINK_REPLAY_ERROR_COUNT_TOTAL", HostSymptom::kNvlinkError, "NVLink replays"},
     GrowingField{"NVLINK_RECOVERY_ERROR_COUNT_TOTAL", HostSymptom::kNvlinkError, "NVLink recoveries"},
+};
+
+struct ActivityField {
+  std::string_view name;
+  double DcgmActivity::*share;
+};
+constexpr std::array kActivityFields = {
+    ActivityField{"SM_ACTIVE", &DcgmActivity::sm},          ActivityField{"PIPE_TENSOR_ACTIVE", &DcgmActivity::tensor},
+    ActivityField{"PIPE_FP64_ACTIVE", &DcgmActivity::fp64}, ActivityField{"PIPE_FP32_ACTIVE", &DcgmActivity::fp32},
+    ActivityField{"PIPE_FP16_ACTIVE", &DcgmActivity::fp16},
 };
 
 struct Reason {
@@ -138,6 +151,23 @@ std::optional<PrometheusSample> ReadPrometheusLine(std::string_view line) {
   // A time may follow.
   return line.empty() || line.front() == ' ' || line.front() == '\t' || line.front() == '\r' ? std::optional(sample)
                                                                                              : std::nullopt;
+}
+
+std::map<uint32_t, DcgmActivity> ReadDcgmActivity(std::string_view text) {
+  std::map<uint32_t, DcgmActivity> activities;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const auto sample = ReadPrometheusLine(line);
+    if (!sample.has_value() || !sample->name.starts_with(kActivityPrefix)) continue;
+    const auto field =
+        std::ranges::find(kActivityFields, sample->name.substr(kActivityPrefix.size()), &ActivityField::name);
+    const std::optional<uint32_t> gpu = GpuOf(*sample);
+    if (field == kActivityFields.end() || !gpu.has_value() || sample->labels.contains(kInstanceLabel)) continue;
+    if (!(sample->value >= 0 && sample->value <= 1)) continue;  // blank, or no share
+    activities[*gpu].*(field->share) = sample->value;
+  }
+  return activities;
 }
 
 double DcgmMetrics::GrowthOf(const Key& key, double value) {

@@ -1,5 +1,5 @@
-// What the metrics of NVIDIA's DCGM exporter say of broken GPUs: beside NVML and the kernel's log, or where an agent
-// may not ask these.
+// What the metrics of NVIDIA's DCGM exporter say of broken GPUs, beside NVML and the kernel's log, or where an agent
+// may not ask these; and of what GPUs do.
 //
 // Fields      XID_ERRORS                       the last Xid, which stays: tells when it changes
 //             ECC_DBE_VOL_TOTAL, ECC_DBE_AGG_TOTAL, UNCORRECTABLE_REMAPPED_ROWS
@@ -11,7 +11,10 @@
 //                                              throttled while a bit for heat, a power brake or the hardware is set; a
 //                                              power cap is usual under load
 //             THERMAL_VIOLATION                throttled while it grows
-//             each with the prefix DCGM_FI_DEV_. Others, and values that DCGM leaves blank, are skipped.
+//             each with the prefix DCGM_FI_DEV_;
+//             SM_ACTIVE, PIPE_{TENSOR,FP64,FP32,FP16}_ACTIVE
+//                                              shares of the time of a whole GPU (DcgmActivity), with DCGM_FI_PROF_
+//             Others, and values that DCGM leaves blank, are skipped.
 // Cost        linear in the text.
 // Guarantees  any bytes; what was before the first text is history.
 // Reference   github.com/NVIDIA/dcgm-exporter; Prometheus' text format 0.0.4.
@@ -37,6 +40,18 @@ struct PrometheusSample {
 
 // A line of Prometheus' text format; nothing: a comment, or no sample. The name is part of the line.
 std::optional<PrometheusSample> ReadPrometheusLine(std::string_view line);
+
+// Shares of the time, 0 to 1, in which SMs had work and their units were active; 0 where the exporter does not say.
+struct DcgmActivity {
+  double sm = 0;
+  double tensor = 0;
+  double fp64 = 0;
+  double fp32 = 0;
+  double fp16 = 0;
+};
+
+// [GPU] of those of which the text tells at least one unit. Instances of a divided GPU (MIG) are passed over.
+std::map<uint32_t, DcgmActivity> ReadDcgmActivity(std::string_view text);
 
 class DcgmMetrics {
  public:

@@ -13,5 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fairlead::telemetry::DcgmMetrics metrics;
   metrics.Read(text.substr(0, size / 2));
   for (const auto& symptom : metrics.Read(text)) FL_CHECK(symptom.device < 1024);
+  for (const auto& [gpu, activity] : fairlead::telemetry::ReadDcgmActivity(text)) {
+    FL_CHECK(gpu < 1024 && activity.tensor >= 0 && activity.tensor <= 1);
+  }
   return 0;
 }

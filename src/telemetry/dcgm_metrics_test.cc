@@ -97,5 +97,25 @@ TEST(DcgmMetricsTest, BlanksAndTheUnknownAreSkipped) {
               IsEmpty());
 }
 
+TEST(DcgmActivityTest, SharesOfWholeGpus) {
+  const auto activities = ReadDcgmActivity(
+      "# TYPE DCGM_FI_PROF_SM_ACTIVE gauge\n"
+      "DCGM_FI_PROF_SM_ACTIVE{gpu=\"0\",UUID=\"GPU-1\",modelName=\"NVIDIA A100\"} 0.75\n"
+      "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE{gpu=\"0\"} 0.5\nDCGM_FI_PROF_PIPE_FP64_ACTIVE{gpu=\"0\"} 0.1\n"
+      "DCGM_FI_PROF_PIPE_FP32_ACTIVE{gpu=\"0\"} 0.2\nDCGM_FI_PROF_PIPE_FP16_ACTIVE{gpu=\"0\"} 1\n"
+      "DCGM_FI_PROF_SM_ACTIVE{gpu=\"1\",GPU_I_ID=\"7\"} 0.9\n"                         // a part of one
+      "DCGM_FI_PROF_SM_ACTIVE{gpu=\"2\"} 9223372036854775794\n"                        // blank
+      "DCGM_FI_PROF_SM_ACTIVE{gpu=\"3\"} -1\nDCGM_FI_PROF_SM_ACTIVE{gpu=\"4\"} nan\n"  // no shares
+      "DCGM_FI_PROF_PCIE_TX_BYTES{gpu=\"5\"} 1\nDCGM_FI_DEV_GPU_UTIL{gpu=\"6\"} 1\nDCGM_FI_PROF_SM_ACTIVE 1\n");
+  ASSERT_EQ(activities.size(), 1U);
+  const DcgmActivity& activity = activities.at(0);
+  EXPECT_EQ(activity.sm, 0.75);
+  EXPECT_EQ(activity.tensor, 0.5);
+  EXPECT_EQ(activity.fp64, 0.1);
+  EXPECT_EQ(activity.fp32, 0.2);
+  EXPECT_EQ(activity.fp16, 1);
+  EXPECT_TRUE(ReadDcgmActivity("").empty());
+}
+
 }  // namespace
 }  // namespace fairlead::telemetry

@@ -63,17 +63,18 @@ void DcgmSource::Run() {
     status_ = text.status();
     if (text.ok()) {
       text_ = *std::move(text);
+      ++number_;
       text_at_ = std::chrono::steady_clock::now();
     }
     stopping_.wait_for(lock, period_, [this] { return is_stopping_; });
   }
 }
 
-std::string DcgmSource::Take() {
+std::string DcgmSource::TakeNewer(uint64_t* seen) const {
   const std::lock_guard lock(mutex_);
+  if (std::exchange(*seen, number_) == number_) return {};
   const bool is_fresh = std::chrono::steady_clock::now() - text_at_ <= kFreshFor;
-  std::string text = std::exchange(text_, {});
-  return is_fresh ? text : std::string();
+  return is_fresh ? text_ : std::string();
 }
 
 Status DcgmSource::status() const {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -29,8 +30,9 @@ class DcgmSource {
   DcgmSource(const DcgmSource&) = delete;
   DcgmSource& operator=(const DcgmSource&) = delete;
 
-  // A text that was not taken before; empty: there is none.
-  std::string Take();
+  // A text that is newer than number `*seen`, which becomes that of this one; empty: there is none. Readers have numbers
+  // of their own, 0 at first.
+  std::string TakeNewer(uint64_t* seen) const;
   // Why the latest try failed; OK: it did not, or none has ended.
   Status status() const;
 
@@ -46,6 +48,7 @@ class DcgmSource {
   bool is_stopping_ = false;
   Status status_;
   std::string text_;
+  uint64_t number_ = 0;  // of text_
   std::chrono::steady_clock::time_point text_at_;
   std::thread thread_;
 };

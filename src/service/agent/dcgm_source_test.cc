@@ -30,11 +30,13 @@ TEST(DcgmSourceTest, AFileMayComeLaterAndEachTextIsTakenOnce) {
   const auto source = DcgmSource::Start(folder.File("dcgm.prom"), kSoon);
   ASSERT_TRUE(source.ok());
   EXPECT_TRUE(Eventually([&] { return !(*source)->status().ok(); }));
-  EXPECT_EQ((*source)->Take(), "");
+  uint64_t seen = 0, other = 0;
+  EXPECT_EQ((*source)->TakeNewer(&seen), "");
   std::ofstream(folder.File("dcgm.prom")) << "up 1\n";
   std::string text;
-  EXPECT_TRUE(Eventually([&] { return !(text = (*source)->Take()).empty(); }));
+  EXPECT_TRUE(Eventually([&] { return !(text = (*source)->TakeNewer(&seen)).empty(); }));
   EXPECT_EQ(text, "up 1\n");
+  EXPECT_EQ((*source)->TakeNewer(&other), text) << "another reader has not had it";
   EXPECT_TRUE((*source)->status().ok());
 }
 
@@ -58,14 +60,16 @@ TEST(DcgmSourceTest, AnExporterIsAskedOverHttp) {
     const auto source = DcgmSource::Start(address, kSoon);
     ASSERT_TRUE(source.ok());
     std::string text;
-    EXPECT_TRUE(Eventually([&] { return !(text = (*source)->Take()).empty(); }));
+    uint64_t seen = 0;
+    EXPECT_TRUE(Eventually([&] { return !(text = (*source)->TakeNewer(&seen)).empty(); }));
     EXPECT_THAT(text, HasSubstr("XID_ERRORS"));
     is_broken = true;
     EXPECT_TRUE(Eventually([&] { return !(*source)->status().ok(); }));
     EXPECT_THAT((*source)->status().message(), HasSubstr("503"));
     const auto endless = DcgmSource::Start(address + "/endless", kSoon);
     EXPECT_TRUE(Eventually([&] { return !(*endless)->status().ok(); }));
-    EXPECT_EQ((*endless)->Take(), "") << "half a text is none";
+    seen = 0;
+    EXPECT_EQ((*endless)->TakeNewer(&seen), "") << "half a text is none";
   }
   server.stop();
   thread.join();

@@ -17,6 +17,7 @@
 #include "base/steady_seconds.h"
 #include "service/agent/segment_folder.h"
 #include "shm/job_name.h"
+#include "telemetry/dcgm_metrics.h"
 
 namespace fairlead::service {
 
@@ -24,17 +25,35 @@ namespace {
 
 constexpr std::string_view kJobVariable = "FAIRLEAD_JOB=";
 constexpr size_t kEnvironmentBytesMax = size_t{4} << 20;
+// An exporter looks each 30 s as a rule: what it says holds for no longer than two looks.
+constexpr double kExporterSpanMaxS = 60;
 constexpr std::string_view kMpsServer = "nvidia-cuda-mps";  // as long as the kernel lets names be
 
 // Floating-point operations of one SM in a cycle, where the unit is active all the time.
 struct SmRates {
-  int generation;  // compute capability, before the point
+  int major, minor;  // compute capability
+  uint32_t cores;
   double hmma, dfma, fp64, fp32, fp16;
 };
+constexpr int kAnyMinor = -1;
 // Of 9 measured to be 2 to 4 % higher than this; the others are from data sheets.
-constexpr SmRates kSmRates[] = {
-    {9, 4096, 256, 128, 256, 512}, {10, 8192, 256, 128, 256, 512}, {12, 1024, 4, 4, 256, 256}};
-constexpr uint32_t kCoresOfSm = 128;
+constexpr SmRates kSmRates[] = {{7, 0, 64, 1024, 0, 64, 128, 256},
+                                {8, 0, 64, 2048, 128, 64, 128, 512},
+                                {9, kAnyMinor, 128, 4096, 256, 128, 256, 512},
+                                {10, kAnyMinor, 128, 8192, 256, 128, 256, 512},
+                                {12, kAnyMinor, 128, 1024, 4, 4, 256, 256}};
+
+const SmRates* FindRates(int major, int minor) {
+  const auto* rates = std::ranges::find_if(
+      kSmRates, [&](const SmRates& of) { return of.major == major && (of.minor == minor || of.minor == kAnyMinor); });
+  return rates == std::end(kSmRates) ? nullptr : rates;
+}
+
+// Shares of the time in which units were active, 0 to 1.
+struct Activity {
+  double sm = 0;
+  double hmma = 0, dfma = 0, fp64 = 0, fp32 = 0, fp16 = 0;
+};
 
 struct Work {
   double flop = 0;
@@ -67,8 +86,8 @@ std::string JobOf(std::string_view environment) {
 
 class Gpu {
  public:
-  // Errors: what it lacks.
-  static Result<Gpu> Open(const nvml::Library& nvml, nvml::Device device) {
+  // Args: has_exporter: a GPU without counters is measured by one. Errors: what it lacks.
+  static Result<Gpu> Open(const nvml::Library& nvml, nvml::Device device, bool has_exporter) {
     Gpu gpu(nvml, device);
     nvml::GpmSupport support = {.version = 1, .is_supported = 0};
     int major = 0;
@@ -77,12 +96,15 @@ class Gpu {
     FL_RETURN_IF_ERROR(nvml.Check(nvml->GpmQueryDeviceSupport(device, &support), "counters"));
     FL_RETURN_IF_ERROR(nvml.Check(nvml->DeviceGetCudaComputeCapability(device, &major, &minor), "compute capability"));
     FL_RETURN_IF_ERROR(nvml.Check(nvml->DeviceGetNumGpuCores(device, &cores), "number of cores"));
-    const auto* rates = std::ranges::find(kSmRates, major, &SmRates::generation);
-    if (support.is_supported == 0) return Unavailable("it has no counters of its work (Hopper and later have)");
-    if (rates == std::end(kSmRates))
-      return Unavailable(fmt::format("compute capability {}.{} is unknown", major, minor));
+    const SmRates* rates = FindRates(major, minor);
+    if (support.is_supported == 0 && !has_exporter) {
+      return Unavailable("it has no counters of its work (Hopper and later have; a DCGM exporter may, see --dcgm)");
+    }
+    if (rates == nullptr) return Unavailable(fmt::format("compute capability {}.{} is unknown", major, minor));
     gpu.rates_ = *rates;
-    gpu.num_sms_ = cores / kCoresOfSm;
+    gpu.num_sms_ = cores / rates->cores;
+    gpu.sampled_s_ = SteadySeconds();
+    if (support.is_supported == 0) return gpu;
     for (nvml::Sample* sample : {&gpu.earlier_, &gpu.later_}) {
       FL_RETURN_IF_ERROR(nvml.Check(nvml->GpmSampleAlloc(sample), "memory for counters"));
     }
@@ -106,14 +128,13 @@ class Gpu {
   Gpu& operator=(Gpu&&) = delete;
 
   nvml::Device device() const { return device_; }
+  bool has_counters() const { return earlier_ != nullptr; }
 
-  // Since the call before. Errors: those of the driver; then nothing is known of the time since.
+  // By its counters, since the call before. Errors: those of the driver; then nothing is known of the time since.
   Result<Work> Measure() {
     FL_RETURN_IF_ERROR(nvml_->Check((*nvml_)->GpmSampleGet(device_, later_), "counters"));
     const double now_s = SteadySeconds();
     const double seconds = now_s - std::exchange(sampled_s_, now_s);
-    uint32_t clock_mhz = 0;
-    FL_RETURN_IF_ERROR(nvml_->Check((*nvml_)->DeviceGetClockInfo(device_, nvml::kSmClock, &clock_mhz), "clock"));
     nvml::GpmMetrics request = {};
     request.version = 1;
     request.num_metrics = nvml::kMetrics.size();
@@ -128,22 +149,40 @@ class Gpu {
       const nvml::GpmMetric& got = request.metrics[static_cast<size_t>(at)];
       return got.code == nvml::kSuccess && got.value > 0 ? std::min(got.value, 100.0) / 100 : 0.0;
     };
-    const double of_a_cycle = active(nvml::Metric::kTensorHmma) * rates_.hmma +
-                              active(nvml::Metric::kTensorDfma) * rates_.dfma +
-                              active(nvml::Metric::kFp64) * rates_.fp64 + active(nvml::Metric::kFp32) * rates_.fp32 +
-                              active(nvml::Metric::kFp16) * rates_.fp16;
-    return Work{.flop = of_a_cycle * num_sms_ * clock_mhz * 1e6 * seconds,
-                .busy_s = active(nvml::Metric::kSmActive) * seconds};
+    return WorkOf({.sm = active(nvml::Metric::kSmActive),
+                   .hmma = active(nvml::Metric::kTensorHmma),
+                   .dfma = active(nvml::Metric::kTensorDfma),
+                   .fp64 = active(nvml::Metric::kFp64),
+                   .fp32 = active(nvml::Metric::kFp32),
+                   .fp16 = active(nvml::Metric::kFp16)},
+                  seconds);
+  }
+
+  // By what an exporter says of the time since the call before. Errors: those of the driver, likewise.
+  Result<Work> Take(const telemetry::DcgmActivity& said) {
+    const double now_s = SteadySeconds();
+    const double seconds = std::min(now_s - std::exchange(sampled_s_, now_s), kExporterSpanMaxS);
+    // It does not tell tensor cores' 64-bit operations from others.
+    return WorkOf({.sm = said.sm, .hmma = said.tensor, .fp64 = said.fp64, .fp32 = said.fp32, .fp16 = said.fp16},
+                  seconds);
   }
 
  private:
   Gpu(const nvml::Library& nvml, nvml::Device device) : nvml_(&nvml), device_(device) {}
 
+  Result<Work> WorkOf(const Activity& active, double seconds) const {
+    uint32_t clock_mhz = 0;
+    FL_RETURN_IF_ERROR(nvml_->Check((*nvml_)->DeviceGetClockInfo(device_, nvml::kSmClock, &clock_mhz), "clock"));
+    const double of_a_cycle = active.hmma * rates_.hmma + active.dfma * rates_.dfma + active.fp64 * rates_.fp64 +
+                              active.fp32 * rates_.fp32 + active.fp16 * rates_.fp16;
+    return Work{.flop = of_a_cycle * num_sms_ * clock_mhz * 1e6 * seconds, .busy_s = active.sm * seconds};
+  }
+
   const nvml::Library* nvml_;
   nvml::Device device_;
   SmRates rates_ = {};
   uint32_t num_sms_ = 0;
-  nvml::Sample earlier_ = nullptr;
+  nvml::Sample earlier_ = nullptr;  // null: it has no counters
   nvml::Sample later_ = nullptr;
   double sampled_s_ = 0;
 };
@@ -166,9 +205,10 @@ class GpuMeter::Loop {
   Status Begin() {
     FL_ASSIGN_OR_RETURN(const auto devices, nvml_->Devices());
     for (size_t index = 0; index < devices.size(); ++index) {
-      auto gpu = Gpu::Open(*nvml_, devices[index]);
+      auto gpu = Gpu::Open(*nvml_, devices[index], options_.take_dcgm != nullptr);
       if (gpu.ok()) {
         gpus_.push_back(std::move(*gpu));
+        numbers_.push_back(static_cast<uint32_t>(index));
       } else {
         const auto name = nvml_->NameOf(devices[index]);
         unmeasured_.push_back(
@@ -207,6 +247,8 @@ class GpuMeter::Loop {
 
   std::string Describe() const {
     std::string text = fmt::format("measures the work of {} GPU{}", gpus_.size(), gpus_.size() == 1 ? "" : "s");
+    const auto by_exporter = std::ranges::count_if(gpus_, [](const Gpu& gpu) { return !gpu.has_counters(); });
+    if (by_exporter > 0) text += fmt::format(", {} of them by the DCGM exporter", by_exporter);
     for (const std::string& reason : unmeasured_) text += "; not of " + reason;
     return text;
   }
@@ -231,14 +273,23 @@ class GpuMeter::Loop {
   }
 
   void Measure() {
+    std::map<uint32_t, telemetry::DcgmActivity> said;
+    if (options_.take_dcgm) said = telemetry::ReadDcgmActivity(options_.take_dcgm());
     for (size_t g = 0; g < gpus_.size(); ++g) {
-      const auto work = gpus_[g].Measure();
-      if (!work.ok()) continue;
-      const std::lock_guard lock(mutex_);
-      for (auto& [identity, process] : processes_[g]) {
-        process.work.flop += work->flop / static_cast<double>(processes_[g].size());
-        process.work.busy_s += work->busy_s / static_cast<double>(processes_[g].size());
+      if (gpus_[g].has_counters()) {
+        Share(g, gpus_[g].Measure());
+      } else if (const auto found = said.find(numbers_[g]); found != said.end()) {
+        Share(g, gpus_[g].Take(found->second));
       }
+    }
+  }
+
+  void Share(size_t g, const Result<Work>& work) {
+    if (!work.ok()) return;
+    const std::lock_guard lock(mutex_);
+    for (auto& [identity, process] : processes_[g]) {
+      process.work.flop += work->flop / static_cast<double>(processes_[g].size());
+      process.work.busy_s += work->busy_s / static_cast<double>(processes_[g].size());
     }
   }
 
@@ -289,6 +340,7 @@ class GpuMeter::Loop {
   const GpuMeterOptions options_;
   const std::shared_ptr<const nvml::Library> nvml_;
   std::vector<Gpu> gpus_;                // of the thread, once it runs
+  std::vector<uint32_t> numbers_;        // NVML's, as gpus_
   std::vector<std::string> unmeasured_;  // why
 
   mutable std::mutex mutex_;

@@ -77,12 +77,14 @@ class GpuMeterTest : public testing::Test {
     const std::lock_guard lock(fake_->mutex);
     change(*fake_);
   }
-  void Start(std::vector<FakeGpu> gpus, const std::string& proc_folder = "/proc") {
+  void Start(std::vector<FakeGpu> gpus, const std::string& proc_folder = "/proc",
+             std::function<std::string()> take_dcgm = {}) {
     Change([&](nvml::FakeNvml& fake) { fake.gpus = std::move(gpus); });
     GpuMeterOptions options;
     options.proc_folder = proc_folder;
     options.period = SimDuration(2'000'000);
     options.process_period = SimDuration(5'000'000);
+    options.take_dcgm = std::move(take_dcgm);
     auto meter = GpuMeter::Start(Load().value(), options);
     ASSERT_TRUE(meter.ok()) << meter.status().message();
     meter_ = std::move(*meter);
@@ -222,7 +224,34 @@ TEST_F(GpuMeterTest, AGpuWithoutCountersIsNamed) {
   EXPECT_EQ(
       meter_->Describe(),
       "measures the work of 1 GPU; not of GPU 1 (NVIDIA H100 80GB HBM3): it has no counters of its work (Hopper and "
-      "later have); not of GPU 2 (NVIDIA H100 80GB HBM3): compute capability 42.0 is unknown");
+      "later have; a DCGM exporter may, see --dcgm); not of GPU 2 (NVIDIA H100 80GB HBM3): compute capability 42.0 is "
+      "unknown");
+}
+
+// An A100 has no counters of its own: 108 SMs of 64 cores, 2,048 16-bit operations a cycle of the tensor cores of each.
+TEST_F(GpuMeterTest, AnExporterMeasuresWhatHasNoCounters) {
+  const Sleeper first("gpt"), second("bert");
+  const FakeGpu a100 = {.is_supported = false, .generation = 8, .cores = 108 * 64, .clock_mhz = 1410};
+  std::vector<FakeGpu> gpus(3, a100);
+  gpus[0].pids = {first.pid()};
+  gpus[1].pids = {second.pid()};
+  gpus[2] = {.pids = {first.pid()}, .active = {{Metric::kSmActive, 50}}};  // has them
+  Start(gpus, "/proc", [] {
+    return "DCGM_FI_PROF_SM_ACTIVE{gpu=\"0\"} 0.5\nDCGM_FI_PROF_PIPE_TENSOR_ACTIVE{gpu=\"0\"} 0.25\n"
+           "DCGM_FI_PROF_PIPE_FP32_ACTIVE{gpu=\"0\"} 0.125\n"
+           "DCGM_FI_PROF_SM_ACTIVE{gpu=\"2\"} 1\nDCGM_FI_PROF_PIPE_TENSOR_ACTIVE{gpu=\"2\"} 1\n"
+           "DCGM_FI_PROF_SM_ACTIVE{gpu=\"1\",GPU_I_ID=\"3\"} 1\n";
+  });
+  EXPECT_EQ(meter_->Describe(), "measures the work of 3 GPUs, 2 of them by the DCGM exporter");
+  const auto sums =
+      ReadWhen([](const auto& all) { return all.size() == 2 && all[1].busy > Seconds(0.02) && all[1].num_gpus == 2; });
+  EXPECT_EQ(sums[0].job, "bert");
+  EXPECT_EQ(sums[0].flop.value(), 0) << "the exporter tells of a part of its GPU only";
+  EXPECT_EQ(sums[1].job, "gpt");
+  // Both GPUs were busy for half of the time; the one with counters did no operations.
+  const double seconds = sums[1].busy.value();
+  const double of_exporter = sums[1].flop.value() / (108 * 1.41e9 * (0.25 * 2048 + 0.125 * 128));
+  EXPECT_NEAR(of_exporter, seconds, 0.1 * seconds + 0.02) << "half of the busy seconds, at half a second each";
 }
 
 TEST_F(GpuMeterTest, WithoutGpusOrADriverItDoesNotStart) {
