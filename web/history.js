@@ -123,7 +123,7 @@ function chart(rows, period, marks, redraw) {
       Object.entries(SIGNS).map(([kind, sign]) => h("span", { key: `mark ${kind}`, class: `sign ${kind}` }, `${sign} ${MEANINGS[kind]}`))),
     h("div", { key: "chart", class: "scroll chart" },
       h("svg", { id: "history-chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, tabindex: "0", role: "img", "aria-label": "GPUs over the last day, by what became of them; arrow keys read it",
-        onpointermove: read, onpointerdown: read, onpointerleave: () => { cursor = null; redraw(); }, onblur: () => { cursor = null; redraw(); }, onkeydown: onKey },
+        onpointermove: read, onpointerdown: read, onpointerleave: (event) => { if (event.pointerType !== "touch") { cursor = null; redraw(); } }, onblur: () => { cursor = null; redraw(); }, onkeydown: onKey },
       stretches(rows, period).flatMap((run, r) => layers.map(({ kind, low, high }) => h("path", { key: `${r} ${kind}`, class: `area ${kind}`, d: area(run, low, high) }))),
       h("path", { class: "frame", d: `M${LEFT} 8V${HEIGHT - BOTTOM}H${WIDTH - 8}` }),
       [0, top / 2, top].map((value) => h("text", { key: `y ${value}`, x: LEFT - 6, y: (y(value) + 4).toFixed(1), class: "axis end" }, Number(value.toPrecision(4)).toLocaleString("en-US"))),

@@ -7,7 +7,9 @@
 //                  [{label, color, x: […], y: […], low: […], high: […]}]
 //   kind schedule  the same x and frame; lanes: [{label, blocks: [[begin, end, height, text]]}]
 //   kind bar       series: [label], groups: [{label, values: […], marks: […]}]
-//   kind heat      rows, columns: [label]; panels: [{heading, cells: [[row, column, heat, 1 where it is marked]]}]
+//   kind heat      rows, columns: [label]; spans: [[label, first column]]; scale: of what heat is the share; panels:
+//                  [{heading, frame: [x, y, width and height of a cell] in pixels, cells: [[row, column, heat, 1 where it
+//                  is marked]]}]
 //   kind network   as topology_picture.h
 //
 // Numbers have six significant digits; what is not finite is null.

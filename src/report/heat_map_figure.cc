@@ -167,12 +167,17 @@ void DrawMarkedLines(const HeatMapFigure& figure, const Layout& layout, Point or
   }
 }
 
-void DrawPanel(const HeatMapFigure& figure, const Layout& layout, size_t index, bool with_tooltips, SvgFigure& svg) {
-  const HeatPanel& panel = figure.panels[index];
+// Where the first cell of a panel is.
+Point OriginOf(const Layout& layout, size_t index) {
   const size_t line = index / layout.panels_per_line;
   const double left = static_cast<double>(index % layout.panels_per_line) * (layout.panel_width + kPanelGap);
-  const double top = layout.top + static_cast<double>(line) * layout.panel_height;
-  const Point origin = {left + layout.label_width, top + layout.head};
+  return {left + layout.label_width, layout.top + static_cast<double>(line) * layout.panel_height + layout.head};
+}
+
+void DrawPanel(const HeatMapFigure& figure, const Layout& layout, size_t index, bool with_tooltips, SvgFigure& svg) {
+  const HeatPanel& panel = figure.panels[index];
+  const Point origin = OriginOf(layout, index);
+  const double top = origin.y - layout.head;
   svg.AddText({origin.x, top + 13}, panel.heading, "panel-heading");
   if (!figure.column_axis.empty()) {
     svg.AddText({origin.x, top + kHeadingHeight + 10}, figure.column_axis, "tick small");
@@ -189,20 +194,29 @@ void DrawPanel(const HeatMapFigure& figure, const Layout& layout, size_t index, 
   DrawMarkedLines(figure, layout, origin, svg);
 }
 
-std::string DataOf(const HeatMapFigure& figure) {
+std::string DataOf(const HeatMapFigure& figure, const Layout& layout) {
   Json panels = Json::array();
-  for (const HeatPanel& panel : figure.panels) {
+  for (size_t i = 0; i < figure.panels.size(); ++i) {
+    const HeatPanel& panel = figure.panels[i];
     Json cells = Json::array();
     for (const HeatCell& cell : panel.cells) {
       Json one = Json::array({cell.row, cell.column, FigureNumber(cell.heat)});
       if (cell.marked) one.push_back(1);
       cells.push_back(std::move(one));
     }
-    panels.push_back({{"heading", panel.heading}, {"cells", std::move(cells)}});
+    const Point origin = OriginOf(layout, i);
+    panels.push_back({{"heading", panel.heading},
+                      {"frame", Json::array({FigureNumber(origin.x), FigureNumber(origin.y),
+                                             FigureNumber(layout.cell_width), FigureNumber(layout.cell_height)})},
+                      {"cells", std::move(cells)}});
   }
+  Json spans = Json::array();
+  for (const ColumnSpan& span : figure.column_spans) spans.push_back(Json::array({span.label, span.first}));
   return FigureText({{"kind", "heat"},
                      {"rows", figure.row_labels},
                      {"columns", figure.column_labels},
+                     {"spans", std::move(spans)},
+                     {"scale", figure.scale_label},
                      {"panels", std::move(panels)}});
 }
 
@@ -213,7 +227,7 @@ std::string Draw(const HeatMapFigure& figure) {
   const size_t num_lines = (figure.panels.size() + layout.panels_per_line - 1) / layout.panels_per_line;
   const double height = layout.top + layout.panel_height * static_cast<double>(std::max<size_t>(1, num_lines));
   SvgFigure svg(figure.width, height, figure.title, figure.description);
-  svg.SetData(DataOf(figure));
+  svg.SetData(DataOf(figure, layout));
   if (!figure.scale_label.empty()) DrawScale(figure, svg);
   size_t num_cells = 0;
   for (const HeatPanel& panel : figure.panels) num_cells += panel.cells.size();

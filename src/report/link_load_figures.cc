@@ -71,7 +71,7 @@ PageFigure DrawTier(const FigureInput& input, topology::LinkTier tier, const std
     // Few ports a leaf, and less to tell: wide and low.
     figure.cell_width_max = 30;
     figure.cells_height_max = 260;
-    figure.num_tooltips_max = 3000;
+    figure.num_tooltips_max = 2000;
   }
   if (with_scale) {
     figure.scale_label = "utilization";

@@ -29,6 +29,7 @@ class ReportTest(unittest.TestCase):
         (cls.path / "evil.yaml").write_text(scenario)
         # At its end one cable is down, and one degraded.
         cls.run_command("sim", "run", "evil.yaml", "--policy", "ecmp,crux", "--seeds", "2", "--simulate-s", "100", "--html", "sim.html", "--figures", "figures")
+        cls.run_command("sim", "run", SOURCE_DIR / "scenarios/lingjun-snapshot.yaml", "--policy", "ecmp,crux", "--simulate-s", "20", "--html", "heat.html")
         speeds = "1:1 2:0.55 4:0.3 8:0.18"
         rows = [f"{EVIL if j == 3 else f'job{j}'},{600 * j},{1 << j % 3},{2000 + 500 * j},{speeds}" for j in range(12)]
         (cls.path / "jobs.csv").write_text("\n".join(["job,submit,gpus,steps,speeds", *rows]) + "\n")
@@ -104,6 +105,37 @@ class ReportTest(unittest.TestCase):
         self.browser.press("Enter")
         self.assertEqual(self.browser.evaluate("document.activeElement.getAttribute('aria-pressed')"), "false")
         self.assertGreater(self.count("svg.zooms .curve.off"), 0)
+        self.calm()
+
+    def test_what_a_finger_has_asked_for_stays(self):
+        self.open()
+        place = self.browser.evaluate("(() => { const svg = document.querySelector('svg.zooms'); svg.scrollIntoView({block: 'center'});"
+                                      "const b = svg.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()")
+        touch = lambda kind, points: self.browser.call("Input.dispatchTouchEvent", type=kind, touchPoints=points)
+        touch("touchStart", [{"x": place[0], "y": place[1]}])
+        touch("touchEnd", [])
+        self.browser.wait("document.querySelector('#tip')?.hidden === false")
+        self.assertRegex(self.text("#tip"), r"s\necmp: [\d.]+ %\ncrux: [\d.]+ %")
+        touch("touchStart", [{"x": 5, "y": 5}])
+        touch("touchEnd", [])
+        self.browser.wait("document.querySelector('#tip').hidden")
+        self.calm()
+
+    def test_many_cells_tell_their_values(self):
+        self.open("heat.html")
+        self.assertLess((self.path / "heat.html").stat().st_size, 1_500_000)
+        self.browser.evaluate("window.heat = [...document.querySelectorAll('svg[data-figure]')].find(s => JSON.parse(s.dataset.figure).kind === 'heat' && !s.querySelector('[data-tip]'));"
+                              "window.figure = JSON.parse(heat.dataset.figure); heat.scrollIntoView({block: 'center'}); heat.focus(); 0")
+        self.browser.press("ArrowRight")
+        self.assertRegex(self.text("#tip"), r"^ecmp: leaf\d+, .*: (utilization )?(none|[\d.]+ %)$")
+        # At the middle of a cell of the second panel: what the data has of it.
+        place, expected = self.browser.evaluate(
+            "(() => { const panel = figure.panels[1]; const [row, column, share] = panel.cells.find(c => c[2] > 0.01 && c[0] > 3); const [x, y, w, h] = panel.frame;"
+            "const at = new DOMPoint(x + (column + 0.5) * w, y + (row + 0.5) * h).matrixTransform(heat.getScreenCTM());"
+            "return [[at.x, at.y], [panel.heading, figure.rows[row], share]]; })()")
+        self.browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1])
+        self.browser.wait(f"document.querySelector('#tip').innerText.startsWith({expected[0] + ': ' + expected[1] + ', '!r})")
+        self.assertAlmostEqual(float(self.text("#tip").split()[-2]), 100 * expected[2], delta=0.006 * 100 * expected[2])
         self.calm()
 
     def test_the_network_shows_paths_and_what_is_down(self):

@@ -138,6 +138,20 @@ function hideTip() {
   if (tip) tip.hidden = true;
 }
 
+// A finger leaves when it is lifted: what it has asked for stays, until it touches something else.
+let shownBy = null;
+
+function onPointer(svg, show, hide) {
+  const showOwn = (event) => {
+    shownBy = svg;
+    show(event);
+  };
+  svg.addEventListener("pointermove", showOwn);
+  svg.addEventListener("pointerdown", showOwn);
+  svg.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && hide());
+  document.addEventListener("pointerdown", (event) => shownBy === svg && !svg.contains(event.target) && hide(), true);
+}
+
 // ---- figures
 
 // How values of an axis are told, as its ticks are: {text(value), seconds: of one unit of the axis, null: it is no time}.
@@ -228,9 +242,7 @@ function enhanceMarks(svg) {
     if (text) showTip(text, event.clientX, event.clientY);
     else hideTip();
   };
-  svg.addEventListener("pointermove", show);
-  svg.addEventListener("pointerdown", show);
-  svg.addEventListener("pointerleave", hideTip);
+  onPointer(svg, show, hideTip);
   let current = -1;
   const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
   svg.addEventListener("keydown", (event) => {
@@ -432,9 +444,7 @@ class Chart {
       if (x < this.left || x > this.left + this.width || y < this.top || y > this.top + this.height) return hide();
       return show(nearest(this.valueAt(x)), [event.clientX, event.clientY]);
     };
-    this.svg.addEventListener("pointermove", point);
-    this.svg.addEventListener("pointerdown", point);
-    this.svg.addEventListener("pointerleave", hide);
+    onPointer(this.svg, point, hide);
     this.svg.addEventListener("blur", hide);
     this.svg.addEventListener("keydown", (event) => {
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -450,6 +460,49 @@ class Chart {
   }
 }
 
+// Cells that are too many to have a text of their own each: what is at the pointer, or where the arrow keys have led.
+function enhanceHeat(svg, figure) {
+  const panels = figure.panels.map((panel) => ({ ...panel, heats: new Map(panel.cells.map(([row, column, heat]) => [`${row} ${column}`, heat])) }));
+  const columnText = (column) => {
+    if (figure.columns[column]) return figure.columns[column];
+    const span = figure.spans.findLast(([, first]) => first <= column);
+    return span ? `${span[0]} ${column - span[1]}` : `column ${column}`;
+  };
+  const describe = (panel, row, column) => {
+    const heat = panel.heats.get(`${row} ${column}`);
+    const value = heat === undefined ? "none" : `${Number((heat * 100).toPrecision(3))} %`;
+    return `${panel.heading}: ${figure.rows[row]}, ${columnText(column)}: ${figure.scale ? `${figure.scale} ` : ""}${value}`;
+  };
+  const cellAt = (x, y) => {
+    for (const panel of panels) {
+      const [left, top, width, height] = panel.frame;
+      const [row, column] = [Math.floor((y - top) / height), Math.floor((x - left) / width)];
+      if (row >= 0 && row < figure.rows.length && column >= 0 && column < figure.columns.length) return [panel, row, column];
+    }
+    return null;
+  };
+  const show = (event) => {
+    const cell = cellAt(...pixelsAt(svg, event));
+    if (cell) showTip(describe(...cell), event.clientX, event.clientY);
+    else hideTip();
+  };
+  onPointer(svg, show, hideTip);
+  let current = null;
+  const steps = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
+  svg.addEventListener("keydown", (event) => {
+    if (!steps[event.key]) return;
+    event.preventDefault();
+    const [row, column] = current ? [current[0] + steps[event.key][0], current[1] + steps[event.key][1]] : [0, 0];
+    // Behind the last column of a panel the next one begins.
+    const place = column < 0 ? (current?.[2] ?? 0) - 1 : column >= figure.columns.length ? (current?.[2] ?? 0) + 1 : current?.[2] ?? 0;
+    if (place < 0 || place >= panels.length || row < 0 || row >= figure.rows.length) return;
+    current = [row, (column + figure.columns.length) % figure.columns.length, place];
+    const [left, top, width, height] = panels[place].frame;
+    showTip(describe(panels[place], row, current[1]), ...placeOn(svg, left + (current[1] + 0.5) * width, top + (row + 0.5) * height));
+  });
+  svg.addEventListener("blur", hideTip);
+}
+
 function enhanceFigure(svg) {
   const figure = JSON.parse(svg.dataset.figure);
   svg.setAttribute("tabindex", "0");
@@ -460,6 +513,7 @@ function enhanceFigure(svg) {
   enhanceLegend(svg);
   enhanceMarks(svg);
   if (figure.kind === "line" || figure.kind === "schedule") new Chart(svg, figure);
+  if (figure.kind === "heat" && !svg.querySelector("[data-tip]")) enhanceHeat(svg, figure);
 }
 
 // ---- the network
