@@ -3,7 +3,8 @@
 // With --ccl=plugin it calls the profiler plugin that NCCL_PROFILER_PLUGIN names, as NCCL would
 // (ccl/profiler/nccl_stand_in.h); RANK and FAIRLEAD_JOB are then those of the plan, unless they are set.
 // FAIRLEAD_TRAINER_CONTROL names a file that makes it misbehave (lab/trainer/trainer_control.h). FAIRLEAD_GPU_COUNTERS
-// names a folder for the counters of the GPUs that it emulates (shm/gpu_counters.h). SIGTERM and SIGINT end it cleanly;
+// names a folder for the counters of the GPUs that it emulates (shm/gpu_counters.h). With FAIRLEAD_TRAINER_PHASES=1
+// records say when phases ran and compute was stalled (lab/trainer/trainer.h). SIGTERM and SIGINT end it cleanly;
 // SIGUSR1 asks worker 0 for a checkpoint after the iteration that it is in, and other workers for nothing.
 // Exit codes: 0 done or stopped, 2 usage, a bad plan, no plugin, 3 a peer was lost or not reached.
 #include <fmt/format.h>
@@ -120,7 +121,9 @@ int main(int argc, char** argv) {
   if (!plan.ok()) return Fail(plan.status(), kExitBadInput);
   // Before anything that takes time: the signal may come as soon as the job runs.
   std::signal(SIGUSR1, HandleCheckpointSignal);
-  TrainOptions options{.control = Variable("FAIRLEAD_TRAINER_CONTROL"), .checkpoint_wanted = &checkpoint_wanted};
+  TrainOptions options{.control = Variable("FAIRLEAD_TRAINER_CONTROL"),
+                       .checkpoint_wanted = &checkpoint_wanted,
+                       .records_phases = Variable("FAIRLEAD_TRAINER_PHASES") == "1"};
   if (!plan->checkpoint.empty()) {
     const auto iteration = fairlead::lab::ReadCheckpoint(plan->checkpoint);
     if (!iteration.ok()) return Fail(iteration.status(), kExitBadInput);

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "report/trace_check.h"
+
 namespace fairlead::cli {
 namespace {
 
@@ -68,6 +70,7 @@ struct Shown {
 
 std::vector<Shown> SlicesOf(const std::string& text) {
   const Json timeline = Json::parse(text);
+  EXPECT_EQ(report::FindTraceError(timeline), "");
   std::map<int, std::string> processes;
   std::map<std::pair<int, int>, std::string> tracks;
   std::vector<Shown> slices;

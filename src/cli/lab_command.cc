@@ -15,11 +15,13 @@
 #include <thread>
 #include <vector>
 
+#include "base/steady_seconds.h"
 #include "cli/command.h"
 #include "cli/lab_services.h"
 #include "cli/lab_subcommands.h"
 #include "cli/named_choice.h"
 #include "cli/output_files.h"
+#include "lab/cable_changes.h"
 #include "lab/lab.h"
 #include "lab/lab_counters.h"
 #include "lab/lab_report.h"
@@ -137,13 +139,17 @@ int LabStatus(const LabCommandOptions& options) {
 }
 
 // One direction of a cable: what its lower or its upper end sends.
-int SlowSide(const LabCommandOptions& options, const lab::LabState& state, lab::CableId cable) {
+int SlowSide(const LabCommandOptions& options, const lab::LabState& state, lab::CableId cable,
+             const std::string& lab_folder) {
   if (options.health <= 0) {
     return ReportError(InvalidArgument("--side: a cable is cut in both directions; expected a --health above 0"));
   }
   const size_t end = options.side == "up" ? 0 : 1;
+  const double at_s = SteadySeconds();
   const Status status = lab::SetEndSpeed(state, cable, end, options.health);
   if (!status.ok()) return ReportError(status);
+  const Status noted = lab::NoteCableChange(lab_folder, {at_s, lab::CableName(state.plan, cable), end, options.health});
+  if (!noted.ok()) return ReportError(noted);
   fmt::print("{}: what {} sends has {:g} of its speed\n", lab::CableName(state.plan, cable),
              state.plan.nodes[state.plan.cables[cable].ends[end].node].name, options.health);
   return kExitOk;
@@ -161,7 +167,7 @@ int LabFault(const LabCommandOptions& options) {
         options.cable, lab::CableName(state->plan, lab::CableId(state->plan.cables.size() - 1)))));
   }
   const auto begin = std::chrono::steady_clock::now();
-  if (options.side != "both") return SlowSide(options, *state, cable);
+  if (options.side != "both") return SlowSide(options, *state, cable, folder->path());
   const Status status = lab::SetCableHealth(*folder, &*state, cable, options.health);
   if (!status.ok()) return ReportError(status);
   fmt::print("{} {}; routes follow after {:.0f} ms\n", lab::CableName(state->plan, cable),

@@ -16,8 +16,10 @@
 #include "lab/lab_run.h"
 #include "lab/lab_run_report.h"
 #include "lab/lab_services.h"
+#include "lab/lab_timeline.h"
 #include "lab/lab_workload.h"
 #include "report/json_value.h"
+#include "report/number_format.h"
 #include "sim/scenario.h"
 
 namespace fairlead::cli {
@@ -36,11 +38,21 @@ struct LabRunCommandOptions {
   bool fixed_shares = false;
   bool diagnose = false;
   std::string trainer;
+  std::string trace;
   OutputOptions output;
 };
 
+std::string TimelineOf(const lab::LabState& state, const lab::LabRecording& recording) {
+  lab::LabTimeline timeline = lab::RenderLabTimeline(state, recording);
+  if (timeline.num_iterations_left_out > 0) {
+    fmt::print(stderr, "fairlead: the timeline leaves out the first {}; run for a shorter time\n",
+               report::FormatCount(timeline.num_iterations_left_out, "iteration"));
+  }
+  return std::move(timeline.text);
+}
+
 Status RunInLab(const LabRunCommandOptions& options) {
-  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare(options.output));
+  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare(options.output, {options.trace}));
   std::string trainer = options.trainer;
   if (trainer.empty()) {
     FL_ASSIGN_OR_RETURN(trainer, lab::FindProgram("fairlead-trainer"));
@@ -69,7 +81,20 @@ Status RunInLab(const LabRunCommandOptions& options) {
   if (options.diagnose) {
     FL_ASSIGN_OR_RETURN(run.programs.profiler_plugin, lab::FindProfilerPlugin());
   }
-  FL_ASSIGN_OR_RETURN(const lab::LabRunResult result, lab::RunJobs(state, jobs, run, StopRequested()));
+  lab::LabRecorder recorder(state, folder.path());
+  if (!options.trace.empty()) {
+    run.programs.records_phases = true;
+    run.recorder = &recorder;
+  }
+  auto ran = lab::RunJobs(state, jobs, run, StopRequested());
+  const auto write_timeline = [&] {
+    files.Write(options.trace, "Timeline", [&] { return TimelineOf(state, recorder.recording()); });
+  };
+  if (!ran.ok()) {
+    write_timeline();  // then it is wanted most
+    return ran.status();
+  }
+  const lab::LabRunResult result = *std::move(ran);
   std::vector<lab::SimulatedJob> simulated;
   if (options.simulate) {
     FL_ASSIGN_OR_RETURN(lab::SimulatedRuns runs,
@@ -78,6 +103,7 @@ Status RunInLab(const LabRunCommandOptions& options) {
   }
   files.Print(lab::RenderRun(state, result, simulated));
   files.WriteJson("JSON", [&] { return report::Dump(lab::RunJson(state, result, simulated)); });
+  write_timeline();
   return files.status();
 }
 
@@ -107,8 +133,14 @@ void AddLabRunCommand(CLI::App* lab, Invocation* invocation) {
   run->add_flag("--simulate", options->simulate, "Also simulate the scenario under ECMP or crux+c4p, and print both");
   run->add_option("--trainer", options->trainer, "Path of fairlead-trainer; default: beside this program")
       ->check(CLI::ExistingFile);
+  run->add_option("--trace", options->trace,
+                  "Write what jobs, links and the controller did, and what went bad, as a timeline for Perfetto "
+                  "(ui.perfetto.dev) to FILE; - prints only the timeline")
+      ->type_name("FILE");
   AddOutputOptions(run, &options->output, "Write the result as JSON to FILE; - prints only JSON");
-  run->footer("Example: fairlead lab run scenarios/lab-eight-jobs.yaml --seconds 20 --simulate");
+  run->footer(
+      "Example: fairlead lab run scenarios/lab-eight-jobs.yaml --seconds 20 --simulate\n"
+      "         fairlead lab run scenarios/lab-eight-jobs.yaml --seconds 20 --trace run.json");
   run->callback([options, invocation] {
     static_cast<void>(StopRequested());  // from here on Ctrl-C ends the trainers first
     const Status status = RunInLab(*options);

@@ -1,4 +1,4 @@
-// What the controller of a lab says it has found: GET /v1/findings, read as any other program would.
+// What the controller of a lab says it has found, GET /v1/findings and others, read as any other program would.
 #pragma once
 
 #include <string>
@@ -9,7 +9,12 @@
 
 namespace fairlead::lab {
 
-// Args: page: "127.0.0.1:8480". Errors: kUnavailable: nothing answers there, or something unexpected.
-Result<std::vector<wire::LiveFinding>> GetFindings(const std::string& page);
+inline constexpr int kAnswerPatience = 5;
+
+// Args: page: "127.0.0.1:8480"; patience_s: how long each part of an answer may take.
+// Errors: kUnavailable: nothing answers there, or something unexpected.
+Result<std::vector<wire::LiveFinding>> GetFindings(const std::string& page, int patience_s = kAnswerPatience);
+Result<std::vector<wire::LiveConnection>> GetConnections(const std::string& page, int patience_s = kAnswerPatience);
+Result<std::vector<wire::LiveEvent>> GetEvents(const std::string& page, int patience_s = kAnswerPatience);
 
 }  // namespace fairlead::lab

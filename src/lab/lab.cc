@@ -7,6 +7,8 @@
 #include <thread>
 
 #include "base/file_writer.h"
+#include "base/steady_seconds.h"
+#include "lab/cable_changes.h"
 #include "lab/lab_routes.h"
 #include "lab/link_setup.h"
 #include "lab/link_shaping.h"
@@ -243,10 +245,12 @@ Status SetCableHealth(const LabFolder& folder, LabState* state, CableId cable, d
   const LabPlan& plan = state->plan;
   const bool was_up = state->health[cable] > 0;
   const LabRoutes before = ComputeRoutes(plan, state->health);
+  const CableChange change{.at_s = SteadySeconds(), .cable = CableName(plan, cable), .end = {}, .health = health};
   if (health > 0) FL_RETURN_IF_ERROR(SetSpeed(state->keeper, plan, cable, health));
   state->health[cable] = health;
   if (was_up != (health > 0)) {
     FL_RETURN_IF_ERROR(SetCarrier(state->keeper, plan, cable, health > 0));
+    FL_RETURN_IF_ERROR(NoteCableChange(folder.path(), change));
     FL_RETURN_IF_ERROR(folder.Save(*state));
     std::this_thread::sleep_for(std::chrono::milliseconds(plan.options.convergence_ms));
     LabRoutes in_force = before;
@@ -254,6 +258,8 @@ Status SetCableHealth(const LabFolder& folder, LabState* state, CableId cable, d
     // again.
     for (const CableEnd& end : plan.cables[cable].ends) in_force[end.node] = NodeRoutes();
     FL_RETURN_IF_ERROR(ChangeRoutes(state->keeper, plan, in_force, ComputeRoutes(plan, state->health)));
+  } else {
+    FL_RETURN_IF_ERROR(NoteCableChange(folder.path(), change));
   }
   return folder.Save(*state);
 }

@@ -24,7 +24,8 @@ Status TakeDown(const LabFolder& folder, bool* was_up);
 
 // Sets the health of a cable: 0 cuts it, 1 repairs it, in between it keeps that share of its speed. A cut cable loses
 // its carrier at both ends, so that the switches at its ends stop using it at once; the others learn it after the lab's
-// convergence time, in which this blocks. A repair is announced in the same order: carrier, time, routes. Errors:
+// convergence time, in which this blocks. A repair is announced in the same order: carrier, time, routes. The change is
+// noted (cable_changes.h). Errors:
 // kUnavailable: the lab is gone, or a command failed in it.
 Status SetCableHealth(const LabFolder& folder, LabState* state, CableId cable, double health);
 

@@ -39,6 +39,7 @@ class Trainers {
     std::error_code error;
     std::filesystem::remove_all(options_.jobs_folder, error);
     std::filesystem::create_directories(options_.jobs_folder, error);
+    if (options_.recorder != nullptr) options_.recorder->Begin(jobs);
     const auto draw = static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
     for (LabJob job : jobs) {
       DrawCommunicatorIds(draw, &job);
@@ -53,6 +54,7 @@ class Trainers {
 
   // Looks for ended processes. Errors: kUnavailable: one of them failed.
   Status Check() {
+    if (options_.recorder != nullptr) options_.recorder->Look(processes_);
     for (TrainerProcess& process : processes_) {
       if (process.HasEnded() && process.exit_code() != 0 && !is_stopping_) return ExplainEnd(process);
     }
@@ -74,6 +76,13 @@ class Trainers {
     for (TrainerProcess& process : processes_) process.AskToEnd();
     while (!AllEnded() && SteadySeconds() < end_s) std::this_thread::sleep_for(kPollPeriod / 10);
     for (TrainerProcess& process : processes_) process.Kill();
+  }
+
+  // Ends the recording, and the trainers.
+  void EndRecording() {
+    if (options_.recorder == nullptr) return;
+    Stop();
+    options_.recorder->End(processes_);
   }
 
   // [worker in the order of Start()]
@@ -184,13 +193,11 @@ LabJobResult SummarizeJob(const LabJob& job, const std::vector<std::string>& rec
 
 double MeanIterationOf(const LabJobResult& job) { return Mean(job.iteration_s); }
 
-Result<LabRunResult> RunJobs(const LabState& state, const std::vector<LabJob>& jobs, const LabRunOptions& options,
-                             const std::atomic<bool>& stop) {
-  if (!IsAlive(state.keeper)) {
-    return Unavailable(fmt::format("lab '{0}' has ended. Clean up with: fairlead lab down --name {0}", state.name));
-  }
-  const AwakeProcessors awake;
-  Trainers trainers(state, options);
+namespace {
+
+Result<LabRunResult> RunWith(const LabState& state, const std::vector<LabJob>& jobs, const LabRunOptions& options,
+                             const std::atomic<bool>& stop, Trainers* of_run) {
+  Trainers& trainers = *of_run;
   FL_RETURN_IF_ERROR(trainers.Start(jobs));
   FL_ASSIGN_OR_RETURN(const bool connected, WaitUntil(&trainers, SteadySeconds() + kConnectPatience, stop,
                                                       [&] { return trainers.AllConnected(); }));
@@ -199,6 +206,7 @@ Result<LabRunResult> RunJobs(const LabState& state, const std::vector<LabJob>& j
   FL_RETURN_IF_ERROR(WaitUntil(&trainers, SteadySeconds() + options.warm_up_s, stop, all_ended).status());
   LabRunResult result;
   FL_ASSIGN_OR_RETURN(result.before, ReadCounters(state));
+  if (options.recorder != nullptr) options.recorder->BeginMeasuring();
   const double begin_s = SteadySeconds();
   for (const LabDeed& deed : options.deeds) {
     FL_RETURN_IF_ERROR(WaitUntil(&trainers, begin_s + deed.at_s, stop, all_ended).status());
@@ -207,6 +215,7 @@ Result<LabRunResult> RunJobs(const LabState& state, const std::vector<LabJob>& j
   FL_RETURN_IF_ERROR(WaitUntil(&trainers, begin_s + options.seconds, stop, all_ended).status());
   const double end_s = SteadySeconds();
   FL_ASSIGN_OR_RETURN(result.after, ReadCounters(state));
+  if (options.recorder != nullptr) options.recorder->EndMeasuring();
   result.measured_s = end_s - begin_s;
   trainers.Stop();
   const std::vector<std::string> records = trainers.Records();
@@ -216,6 +225,20 @@ Result<LabRunResult> RunJobs(const LabState& state, const std::vector<LabJob>& j
     result.jobs.push_back(SummarizeJob(job, {next, last}, begin_s, end_s));
     next = last;
   }
+  return result;
+}
+
+}  // namespace
+
+Result<LabRunResult> RunJobs(const LabState& state, const std::vector<LabJob>& jobs, const LabRunOptions& options,
+                             const std::atomic<bool>& stop) {
+  if (!IsAlive(state.keeper)) {
+    return Unavailable(fmt::format("lab '{0}' has ended. Clean up with: fairlead lab down --name {0}", state.name));
+  }
+  const AwakeProcessors awake;
+  Trainers trainers(state, options);
+  auto result = RunWith(state, jobs, options, stop, &trainers);
+  trainers.EndRecording();
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "lab/lab_counters.h"
 #include "lab/lab_folder.h"
+#include "lab/lab_recording.h"
 #include "lab/lab_state.h"
 #include "lab/lab_workload.h"
 #include "lab/trainer_process.h"
@@ -27,6 +28,9 @@ struct LabRunOptions {
   double warm_up_s = 2;             // after the last connection is established; >= 0
   std::string jobs_folder;          // where plans and records go; its old content is removed
   std::vector<LabDeed> deeds = {};  // by time
+  // Records what happens, and has it whatever becomes of the run; programs.records_phases is then true. Null: nobody
+  // wants to know.
+  LabRecorder* recorder = nullptr;
 };
 
 struct LabIteration {

@@ -125,6 +125,8 @@ std::string GpuFolder(const std::string& lab_folder, const std::string& host) {
   return fmt::format("{}/gpus/{}", lab_folder, host);
 }
 
+std::string PageOf(const std::string& lab_folder) { return ReadFileIfThere(lab_folder + "/page"); }
+
 bool HasServices(const std::string& lab_folder) { return Answers(lab_folder + "/controller.sock", SOCK_STREAM); }
 
 Status StartServices(const LabState& state, const topology::Fabric& fabric, const std::string& lab_folder,
@@ -137,6 +139,7 @@ Status StartServices(const LabState& state, const topology::Fabric& fabric, cons
                                          topology::WriteAddressBook(AddressBookOf(fabric, state.plan), fabric)));
   FL_ASSIGN_OR_RETURN(const std::string fabric_text, DescribeLabFabric(state.source, state.plan.options.scale));
   FL_RETURN_IF_ERROR(WriteFileAtomically(lab_folder + "/fabric.yaml", fabric_text));
+  if (!options.http.empty()) FL_RETURN_IF_ERROR(WriteFileAtomically(lab_folder + "/page", options.http));
   const auto end = steady_clock::now() + kStartPatience;
   // First: an agent that finds none looks again a second later, and its host's jobs are not steered until then.
   const Service controller = ControllerOf(controller_program, lab_folder, options);

@@ -4,6 +4,7 @@
 //     RUN/NAME/addresses.json     the NIC and the link of each address
 //     RUN/NAME/controller.sock    where agents find the controller: files are not divided by networks, so this is the
 //                                 management network of the lab; controller.log, controller.sqlite
+//     RUN/NAME/page               address of the controller's page; absent: it has none
 //     RUN/NAME/agents/HOST.sock   where the processes of a host find its agent; HOST.log, HOST.state
 //     RUN/NAME/gpus/HOST/         counters of the GPUs that trainers play
 //     RUN/NAME/segments/HOST/     segments of the profiler plugin: as /dev/shm of that host
@@ -28,6 +29,8 @@ struct LabServicesOptions {
 std::string AgentSocket(const std::string& lab_folder, const std::string& host);
 std::string SegmentFolder(const std::string& lab_folder, const std::string& host);
 std::string GpuFolder(const std::string& lab_folder, const std::string& host);
+// "127.0.0.1:8480"; empty: the controller has no page, or the lab has no controller.
+std::string PageOf(const std::string& lab_folder);
 // Whether the lab has been given its services.
 bool HasServices(const std::string& lab_folder);
 

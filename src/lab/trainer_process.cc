@@ -34,6 +34,7 @@ Environment EnvironmentOf(const LabState& state, const LabWorker& worker, const 
                           const std::string& path) {
   const std::string& host = state.plan.nodes[worker.host].name;
   Environment environment = {{"FAIRLEAD_TRAINER_CONTROL", ControlFileOf(path)}};
+  if (programs.records_phases) environment.emplace_back("FAIRLEAD_TRAINER_PHASES", "1");
   if (!programs.steering_library.empty()) {
     environment.insert(environment.end(), {{"LD_PRELOAD", programs.steering_library},
                                            {"FAIRLEAD_AGENT_SOCKET", AgentSocket(programs.lab_folder, host)},
@@ -44,7 +45,9 @@ Environment EnvironmentOf(const LabState& state, const LabWorker& worker, const 
     environment.insert(environment.end(), {{"NCCL_PROFILER_PLUGIN", programs.profiler_plugin},
                                            {"FAIRLEAD_SHM_FOLDER", SegmentFolder(programs.lab_folder, host)}});
   }
-  if (environment.size() > 1) environment.emplace_back("FAIRLEAD_JOB", worker.plan.job);
+  if (!programs.steering_library.empty() || !programs.profiler_plugin.empty()) {
+    environment.emplace_back("FAIRLEAD_JOB", worker.plan.job);
+  }
   return environment;
 }
 
@@ -169,6 +172,14 @@ bool TrainerProcess::HasEnded() {
   has_ended_ = true;
   exit_code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   return true;
+}
+
+bool TrainerProcess::IsStopped() const {
+  if (has_ended_ || trainer_ <= 0) return false;
+  // "12 (name) T …"; the name may have parentheses.
+  const std::string text = ReadFileIfThere(fmt::format("/proc/{}/stat", trainer_));
+  const size_t end = text.rfind(") ");
+  return end != text.npos && (text[end + 2] == 'T' || text[end + 2] == 't');
 }
 
 void TrainerProcess::Signal(int number) {

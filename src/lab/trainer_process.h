@@ -24,7 +24,8 @@ struct TrainerPrograms {
   std::string steering_library;
   // Path of libnccl-profiler-fairlead.so; trainers then tell it what NCCL would, and agents read it. Empty: they don't.
   std::string profiler_plugin;
-  std::string lab_folder;  // where agents are found and segments are put
+  std::string lab_folder;       // where agents are found and segments are put
+  bool records_phases = false;  // trainers record what happens in iterations, too
 };
 
 std::string ControlFileOf(const std::string& path);
@@ -44,6 +45,8 @@ class TrainerProcess {
   bool HasEnded();
   // Once it has: 128 + number when a signal ended it, 126 and 127 when it could not be started.
   int exit_code() const { return exit_code_; }
+  // By a signal, to go on later.
+  bool IsStopped() const;
 
   // To the trainer itself; nothing when it has ended.
   void Signal(int number);

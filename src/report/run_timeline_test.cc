@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -11,6 +12,7 @@
 
 #include "report/json_value.h"
 #include "report/report_test_data.h"
+#include "report/trace_check.h"
 
 namespace fairlead::report {
 namespace {
@@ -88,6 +90,36 @@ TEST(RunTimelineTest, HasATrackForEachActivityOfAJob) {
   // Who lost most comes first, after links and cluster.
   EXPECT_THAT(processes.at(3), HasSubstr(report.runs[0].jobs[1].name));
   EXPECT_THAT(processes.at(3), HasSubstr("lost 2 GPU-hours"));
+}
+
+TEST(RunTimelineTest, IsWhatViewersTake) {
+  EXPECT_EQ(FindTraceError(Json::parse(RenderTimeline(MakeRecordedReport()))), "");
+}
+
+TEST(TraceCheckTest, FindsWhatIsWrong) {
+  const Json good = Json::parse(RenderTimeline(MakeRecordedReport()));
+  const auto broken = [&](std::string_view kind, const std::function<void(Json&)>& damage) {
+    Json bad = good;
+    for (Json& event : bad["traceEvents"]) {
+      if (event["ph"] != kind) continue;
+      damage(event);
+      break;
+    }
+    return FindTraceError(bad);
+  };
+  EXPECT_THAT(broken("X", [](Json& event) { event["dur"] = -1; }), HasSubstr("expected dur"));
+  EXPECT_THAT(broken("X", [](Json& event) { event["tid"] = 99; }), HasSubstr("a track without a name"));
+  EXPECT_THAT(broken("X", [](Json& event) { event["pid"] = 99; }), HasSubstr("without a name"));
+  EXPECT_THAT(broken("s", [](Json& event) { event["id"] = "other"; }), HasSubstr("has no end"));
+  EXPECT_THAT(broken("f", [](Json& event) { event["ts"] = 0; }), HasSubstr("in no slice"));
+  EXPECT_THAT(broken("C", [](Json& event) { event["ts"] = 9e9; }), HasSubstr("back in time"));
+  EXPECT_THAT(broken("i", [](Json& event) { event.erase("s"); }), HasSubstr("expected s"));
+  EXPECT_THAT(broken("M", [](Json& event) { event["name"] = "x"; }), HasSubstr("unknown kind of name"));
+  Json overlapping = good;
+  Json slice = EventsOfKind(good, "X")[0];
+  slice["ts"] = slice["ts"].get<double>() + slice["dur"].get<double>() / 2;
+  overlapping["traceEvents"].push_back(slice);
+  EXPECT_THAT(FindTraceError(overlapping), HasSubstr("overlap"));
 }
 
 TEST(RunTimelineTest, TimesAreMicrosecondsToTheNanosecond) {

@@ -18,6 +18,7 @@ import unittest
 
 from lab import Lab
 from patience import PATIENCE_S, wait_until, wait_until_gone
+from trace_file import TraceFile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "web"))
 from browser import Browser, find_browser  # noqa: E402
@@ -31,6 +32,7 @@ class LabServicesTest(unittest.TestCase):
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory(prefix="fl-lab-")
         cls.addClassCleanup(folder.cleanup)
+        cls.timeline = pathlib.Path(folder.name) / "run.json"
         cls.lab = Lab(PROGRAM, folder.name, SCENARIO)
         cls.addClassCleanup(cls.lab.down)
 
@@ -58,8 +60,8 @@ class LabServicesTest(unittest.TestCase):
                         "four agents")
 
     def test_2_jobs_are_spread_and_survive_a_lost_cable(self):
-        run = self.lab.start("run", str(SCENARIO), "--seconds", "600", "--warm-up", "0", stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE)
+        run = self.lab.start("run", str(SCENARIO), "--seconds", "600", "--warm-up", "0", "--trace", str(self.timeline),
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(run.kill)
         self.wait_until(lambda: self.are_spread(4), "four connections on four uplinks")
         self.assertEqual({job["name"] for job in self.get("jobs")}, {"a", "b"})
@@ -80,8 +82,10 @@ class LabServicesTest(unittest.TestCase):
         self.assertEqual(self.lab.run("fault", cable, "--health", "1").returncode, 0)
         self.wait_until(lambda: self.states_of(spine) == {"up"}, "the repaired cable is used again")
         run.send_signal(signal.SIGINT)
-        run.communicate(timeout=PATIENCE_S)
+        out, _ = run.communicate(timeout=PATIENCE_S)
         self.assertEqual(run.returncode, 130)
+        self.assertIn("Timeline written to", out)
+        self.timeline_shows_all_of_it(cable, moved)
         self.wait_until(lambda: not self.get("connections"), "what the jobs held is given back")
 
     def open_page(self):
@@ -137,6 +141,39 @@ class LabServicesTest(unittest.TestCase):
             shown[words] = ran.stdout
         self.assertRegex(shown["get jobs"], r"\nb .*leaf")
         self.assertIn(f"user {os.getuid()}", shown["describe job a"])
+
+    def timeline_shows_all_of_it(self, cable, moved):
+        """Also of a run that was stopped: both jobs, the links, the cut and what it delayed, the controller's events."""
+        trace = TraceFile(self.timeline.read_text())
+        jobs = {name for name in trace.processes.values() if name.startswith("job ")}
+        self.assertEqual(jobs, {"job a, 2 workers", "job b, 2 workers"})
+        for job in jobs:
+            for track in ("worker 0 on h", "worker 1 on h"):
+                iterations = trace.slices(f"{job} / {track}", "iteration ")
+                self.assertGreater(len(iterations), 3, trace.tracks)
+                self.assertTrue(trace.slices(f"{job} / {track}", "compute"))
+                waits = trace.slices(f"{job} / {track}", "waits for ")
+                self.assertTrue(all("all-reduce" in wait["name"] for wait in waits), waits)
+                phases = trace.slices(f"{job} / {track}", "")
+                self.assertTrue([p for p in phases if "communication" in trace.place(p)])
+        # Of the compute clock: 50 ms, however long the iteration takes.
+        first = trace.slices("job a, 2 workers / worker 0", "iteration ")[0]
+        computes = [s for s in trace.slices("job a, 2 workers / worker 0", "compute")
+                    if s["pid"] == first["pid"] and first["ts"] <= s["ts"] < first["ts"] + first["dur"]]
+        self.assertAlmostEqual(sum(s["dur"] for s in computes) * 1e-6, 0.05, delta=0.02)
+        cuts = [s for s in trace.slices("lab") if s["name"] == f"{cable} is cut"]
+        self.assertEqual(len(cuts), 1)
+        measured = trace.slices("lab", "measured")[0]
+        self.assertLess(measured["ts"], cuts[0]["ts"])
+        self.assertLess(cuts[0]["ts"] + cuts[0]["dur"], measured["ts"] + measured["dur"])
+        delayed = {delay["job"] for delay in cuts[0]["args"]["delays"]}
+        self.assertLessEqual(delayed, {moved["job"]}, "only the job whose connection passed the cable")
+        self.assertEqual(len(trace.arrows()), len(delayed))
+        for begin, end in trace.arrows():
+            self.assertIn(f"cable {cable}", begin)
+            self.assertIn(f"job {moved['job']}, ", end)
+        self.assertIn(moved["links"][1], {counter["name"] for counter in trace.of("C")})
+        self.assertTrue([i for i in trace.of("i") if trace.place(i).endswith("controller")])
 
     def forget_what_an_agent_knows(self, nic):
         """That of the host with this NIC: killed, and started again without its state."""

@@ -59,7 +59,9 @@ double IterationState::ClockLimit() const {
 
 void IterationState::Advance(double now_s) {
   FL_CHECK(now_s >= last_s_);
-  clock_s_ = std::max(clock_s_, std::min(clock_s_ + (now_s - last_s_), ClockLimit()));
+  const double clock_s = std::max(clock_s_, std::min(clock_s_ + (now_s - last_s_), ClockLimit()));
+  AddStall(last_s_ + (clock_s - clock_s_), now_s);
+  clock_s_ = clock_s;
   last_s_ = now_s;
   while (num_reached_ < starts_s_.size() && clock_s_ + kSlack >= starts_s_[num_reached_]) ++num_reached_;
   while (phase_ < plan_->phases.size()) {
@@ -68,6 +70,7 @@ void IterationState::Advance(double now_s) {
       BeginPhase(now_s);
     }
     if (!PhaseIsOver(now_s)) return;
+    phase_spans_.back().to_s = now_s;
     phase_runs_ = false;
     ++phase_;
   }
@@ -88,9 +91,19 @@ std::optional<double> IterationState::next_instant_s() const {
   return next;
 }
 
+void IterationState::AddStall(double from_s, double to_s) {
+  if (to_s - from_s <= kSlack) return;
+  if (!stalls_.empty() && from_s - stalls_.back().to_s <= kSlack) {
+    stalls_.back().to_s = to_s;
+  } else {
+    stalls_.push_back({from_s, to_s});
+  }
+}
+
 void IterationState::BeginPhase(double now_s) {
   const PhasePlan& phase = plan_->phases[phase_];
   phase_runs_ = true;
+  phase_spans_.push_back({now_s, now_s});
   phase_local_end_s_ = now_s + phase.local_s;
   shares_.assign(1, Share());
   share_of_.assign(plan_->connections.size(), 0);

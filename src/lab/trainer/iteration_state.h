@@ -26,6 +26,14 @@ struct AddedCompute {
   double before_each_phase_s = 0;  // >= 0
 };
 
+// Seconds of the clock that times are given by; from <= to.
+struct TimeSpan {
+  double from_s = 0;
+  double to_s = 0;
+
+  friend bool operator==(const TimeSpan&, const TimeSpan&) = default;
+};
+
 class IterationState {
  public:
   // A pool in the current phase, or one transfer that is alone.
@@ -83,6 +91,10 @@ class IterationState {
 
   // Seconds of this iteration in which the compute clock did not run.
   double exposed_s(double now_s) const { return now_s - begin_s_ - clock_s_; }
+  // When that was, up to the last Advance(): apart from each other, by time. Their lengths add up to exposed_s().
+  const std::vector<TimeSpan>& stalls() const { return stalls_; }
+  // [phase] of those that have begun; the one that runs has no length yet.
+  const std::vector<TimeSpan>& phase_spans() const { return phase_spans_; }
 
  private:
   struct StreamState {
@@ -93,6 +105,7 @@ class IterationState {
 
   double ClockLimit() const;
   void BeginPhase(double now_s);
+  void AddStall(double from_s, double to_s);
   bool PhaseIsOver(double now_s) const;
   std::vector<uint32_t> AddShares(const std::vector<TransferPlan>& transfers, bool pools);
   void AllowParts(const StreamState& stream);
@@ -110,6 +123,8 @@ class IterationState {
   bool phase_runs_ = false;
   double phase_local_end_s_ = 0;
   bool is_over_ = false;
+  std::vector<TimeSpan> stalls_;
+  std::vector<TimeSpan> phase_spans_;
   std::vector<Share> shares_;       // of the current phase; the first one has no bytes
   std::vector<uint32_t> share_of_;  // [connection]; 0: it has no transfer
   std::vector<StreamState> streams_;

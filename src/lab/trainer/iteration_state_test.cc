@@ -26,6 +26,27 @@ PhasePlan Phase(double start_fraction, bool blocks, uint64_t bytes) {
   return phase;
 }
 
+// Stalls lie apart, in the iteration, and add up to what was exposed; phases follow each other.
+void ExpectSpansAddUp(const IterationState& state, double begin_s, double end_s) {
+  double stalled_s = 0;
+  double last_s = begin_s;
+  for (const TimeSpan& stall : state.stalls()) {
+    EXPECT_GE(stall.from_s, last_s);
+    EXPECT_GT(stall.to_s, stall.from_s);
+    last_s = stall.to_s;
+    stalled_s += stall.to_s - stall.from_s;
+  }
+  EXPECT_LE(last_s, end_s);
+  EXPECT_NEAR(stalled_s, state.exposed_s(end_s), 1e-6);
+  last_s = begin_s;
+  for (const TimeSpan& span : state.phase_spans()) {
+    EXPECT_GE(span.from_s, last_s);
+    EXPECT_GE(span.to_s, span.from_s);
+    last_s = span.to_s;
+  }
+  EXPECT_LE(last_s, end_s);
+}
+
 // Runs an iteration in which the pipe carries `speed` bytes a second, a millisecond at a time or to the next instant.
 double Simulate(const TrainerPlan& plan, double speed) {
   double now_s = 100;
@@ -46,6 +67,8 @@ double Simulate(const TrainerPlan& plan, double speed) {
     }
     state.Advance(now_s);
   }
+  ExpectSpansAddUp(state, 100, now_s);
+  EXPECT_EQ(state.phase_spans().size(), plan.phases.size());
   return now_s - 100;
 }
 
@@ -225,6 +248,8 @@ double SimulateWith(const TrainerPlan& plan, const AddedCompute& added) {
     }
     state.Advance(now_s);
   }
+  ExpectSpansAddUp(state, 100, now_s);
+  EXPECT_EQ(state.phase_spans().size(), plan.phases.size());
   return now_s - 100;
 }
 
@@ -253,6 +278,28 @@ TEST(IterationState, PhasesAreReachedWhenTheirComputeIsDone) {
   state.Advance(1.35);
   EXPECT_EQ(state.num_reached(), 3u);
   EXPECT_EQ(state.phase(), 0u) << "whose bytes nobody has moved";
+}
+
+TEST(IterationState, StallsLastFromTheClocksLimitToThePhasesEnd) {
+  TrainerPlan plan = LoopPlan(1);
+  plan.phases = {Phase(0.5, true, 10), Phase(1, false, 10)};
+  IterationState state(plan, 100);
+  const auto move = [&](double at_s) {
+    state.Take(0, 10);
+    state.OnSent(0, 10);
+    state.OnReceived(1, 10);
+    state.Advance(at_s);
+  };
+  state.Advance(100.75);  // seen a quarter late: the clock stood still from 100.5 on
+  EXPECT_EQ(state.phase_spans(), (std::vector<TimeSpan>{{100.75, 100.75}}));
+  move(101);
+  EXPECT_EQ(state.stalls(), (std::vector<TimeSpan>{{100.5, 101}}));
+  EXPECT_EQ(state.phase_spans()[0], (TimeSpan{100.75, 101}));
+  state.Advance(101.5);
+  move(102);
+  EXPECT_TRUE(state.is_over());
+  EXPECT_EQ(state.stalls(), (std::vector<TimeSpan>{{100.5, 101}, {101.5, 102}}));
+  EXPECT_EQ(state.phase_spans()[1], (TimeSpan{101.5, 102}));
 }
 
 TEST(IterationState, LimitsHoldUpWhatIsSent) {

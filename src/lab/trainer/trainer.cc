@@ -40,6 +40,7 @@ class Worker {
         stop_(stop),
         control_(options.control),
         observer_(options.observer),
+        records_phases_(options.records_phases),
         watched_(connections_.size(), kNotWatched),
         shares_(connections_.size(), false),
         senders_(connections_.size()),
@@ -50,8 +51,12 @@ class Worker {
     if (observer_ != nullptr) messages_.emplace(plan_, connections_, observer_);
   }
 
-  // The iteration that just ended, or nothing when it did not: stopped, or a peer was lost.
-  std::optional<std::string> SimulateIteration(uint64_t index) {
+  struct Simulated {
+    bool is_over = false;  // false: stopped, or a peer was lost
+    std::string record;    // of the iteration; empty: nothing is recorded of one that did not end
+  };
+
+  Simulated SimulateIteration(uint64_t index) {
     const double begin_s = SteadySeconds();
     const TrainerRequests& requests = control_.Look();
     PreparePhases(requests.bad_order);
@@ -60,16 +65,14 @@ class Worker {
         {.at_begin_s = requests.loader_s + control_.TakePause(), .before_each_phase_s = requests.busy_s});
     BeginIteration(index, &state);
     while (!state.is_over()) {
-      if (stop_ || !MoveData(&state)) return std::nullopt;
+      if (stop_ || !MoveData(&state)) return Unfinished(index, begin_s, &state);
       const double now_s = SteadySeconds();
       Advance(now_s, &state);
       if (state.is_over()) break;
-      if (!Sleep(state, now_s)) return std::nullopt;
+      if (!Sleep(state, now_s)) return Unfinished(index, begin_s, &state);
       Advance(SteadySeconds(), &state);
     }
-    const double end_s = SteadySeconds();
-    return fmt::format(R"({{"iteration": {}, "begin_s": {:.6f}, "seconds": {:.6f}, "exposed_s": {:.6f}}})", index,
-                       begin_s, end_s - begin_s, std::max(0.0, state.exposed_s(end_s)));
+    return {.is_over = true, .record = RecordOf("iteration", index, begin_s, SteadySeconds(), state)};
   }
 
   // Waits until the peers have got all that was sent. False: stopped, or a peer was lost.
@@ -91,6 +94,40 @@ class Worker {
 
  private:
   static constexpr int kNotWatched = -1;
+
+  // ---- Records ----
+
+  Simulated Unfinished(uint64_t index, double begin_s, IterationState* state) {
+    if (!records_phases_) return {};
+    const double end_s = SteadySeconds();
+    state->Advance(end_s);
+    return {.is_over = false, .record = RecordOf("unfinished", index, begin_s, end_s, *state)};
+  }
+
+  std::string RecordOf(std::string_view key, uint64_t index, double begin_s, double end_s,
+                       const IterationState& state) const {
+    std::string record = fmt::format(R"({{"{}": {}, "begin_s": {:.6f}, "seconds": {:.6f}, "exposed_s": {:.6f})", key,
+                                     index, begin_s, end_s - begin_s, std::max(0.0, state.exposed_s(end_s)));
+    if (records_phases_) record += PhasesOf(begin_s, end_s, state);
+    return record + "}";
+  }
+
+  std::string PhasesOf(double begin_s, double end_s, const IterationState& state) const {
+    std::string text = R"(, "phases": [)";
+    const char* gap = "";
+    for (size_t p = 0; p < state.phase_spans().size(); ++p, gap = ", ") {
+      const TimeSpan& span = state.phase_spans()[p];
+      const double to_s = state.phase_runs() && p == state.phase() ? end_s : span.to_s;
+      text += fmt::format("{}[{}, {:.6f}, {:.6f}]", gap, order_[p], span.from_s - begin_s, to_s - begin_s);
+    }
+    text += R"(], "stalls": [)";
+    gap = "";
+    for (const TimeSpan& span : state.stalls()) {
+      text += fmt::format("{}[{:.6f}, {:.6f}]", gap, span.from_s - begin_s, span.to_s - begin_s);
+      gap = ", ";
+    }
+    return text + "]";
+  }
 
   // ---- Phases ----
 
@@ -356,6 +393,7 @@ class Worker {
   const std::atomic<bool>& stop_;
   TrainerControl control_;
   CollectiveObserver* observer_;
+  const bool records_phases_;
   std::vector<int> watched_;                  // [connection] epoll events
   std::vector<bool> shares_;                  // [connection] its bytes with others
   std::vector<ChunkSender> senders_;          // [connection] of those that share
@@ -407,9 +445,9 @@ Status Train(const TrainerPlan& plan, Connections connections, const std::atomic
   uint64_t done = options.first_iteration;
   Status kept;
   while (kept.ok() && (plan.iterations == 0 || done < plan.iterations)) {
-    const auto line = worker.SimulateIteration(done);
-    if (!line) break;
-    record(*line);
+    const auto simulated = worker.SimulateIteration(done);
+    if (!simulated.record.empty()) record(simulated.record);
+    if (!simulated.is_over) break;
     if (options.gpus != nullptr) options.gpus->Add(plan.work_flop, plan.compute_s);
     ++done;
     kept = KeepCheckpoint(plan, done, options.checkpoint_wanted);

@@ -16,6 +16,10 @@ namespace fairlead::lab {
 // One line of JSON, without the line break:
 //   {"iteration": 3, "begin_s": 71.25, "seconds": 0.51, "exposed_s": 0.21}   seconds of CLOCK_MONOTONIC; exposed: the
 //                                                                          part in which compute was stalled
+//     with TrainOptions::records_phases also "phases": [[2, 0.11, 0.32], …], the number of each in the plan, its begin
+//     and its end, and "stalls": [[0.3, 0.51], …], when compute was stalled: seconds since the iteration's begin
+//   {"unfinished": 4, "begin_s": …}                                        the same of one that did not end, with
+//                                                                          records_phases
 //   {"end": "done" | "stopped" | "peer lost" | "failed", "iterations": 40, "sent_bytes": 1, "received_bytes": 1}
 //                                                                          without headers of chunks
 using RecordSink = std::function<void(const std::string&)>;
@@ -32,6 +36,8 @@ struct TrainOptions {
   // A checkpoint is wanted soon, whatever the plan says: set by a signal handler, cleared when worker 0 has written it
   // after the iteration that it is in. Null: nobody asks.
   std::atomic<bool>* checkpoint_wanted = nullptr;
+  // What happens in iterations is recorded too: about 25 bytes for each phase of each.
+  bool records_phases = false;
   // Iterations that were done before, by the plan's checkpoint. It has to be read before the connections are
   // established: then no worker has continued from it yet.
   uint64_t first_iteration = 0;

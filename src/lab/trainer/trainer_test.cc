@@ -9,6 +9,7 @@
 #include <atomic>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -212,6 +213,43 @@ TEST(Trainer, WorkersMustAgreeOnBeingObserved) {
   }
   for (std::thread& thread : threads) thread.join();
   for (const Status& end : ends) EXPECT_EQ(end.code(), StatusCode::kUnavailable);
+}
+
+TEST(Trainer, RecordsPhasesAndStallsOnRequest) {
+  std::vector<std::atomic<bool>> stops(2);
+  const auto plans = TwoWorkers(3);
+  const auto runs = RunAll(plans, stops, {{.records_phases = true}, {}});
+  ASSERT_EQ(runs[0].records.size(), 4u);
+  for (size_t i = 0; i < 3; ++i) {
+    const auto record = nlohmann::json::parse(runs[0].records[i]);
+    ASSERT_EQ(record["phases"].size(), plans[0].phases.size());
+    double last = 0;
+    for (size_t p = 0; p < plans[0].phases.size(); ++p) {
+      EXPECT_EQ(record["phases"][p][0], p);
+      EXPECT_GE(record["phases"][p][1], last);
+      EXPECT_GE(record["phases"][p][2], record["phases"][p][1]);
+      last = record["phases"][p][2];
+    }
+    double stalled_s = 0;
+    for (const auto& stall : record["stalls"]) stalled_s += stall[1].get<double>() - stall[0].get<double>();
+    // The record is written a moment after the last look at the clock.
+    EXPECT_NEAR(stalled_s, record["exposed_s"].get<double>(), 1e-3);
+    EXPECT_FALSE(nlohmann::json::parse(runs[1].records[i]).contains("phases"));
+  }
+}
+
+TEST(Trainer, RecordsTheIterationThatDidNotEndOnRequest) {
+  std::vector<std::atomic<bool>> stops(2);
+  CallObserver stopper(&stops);
+  CountingObserver other;
+  const auto runs = RunAll(WithOperations(TwoWorkers(0)), stops,
+                           {{.observer = &other, .records_phases = true}, {.observer = &stopper}});
+  const auto& records = runs[0].records;
+  ASSERT_GE(records.size(), 2u);
+  const auto unfinished = nlohmann::json::parse(records[records.size() - 2]);
+  ASSERT_TRUE(unfinished.contains("unfinished")) << unfinished;
+  EXPECT_TRUE(unfinished.contains("begin_s") && unfinished.contains("seconds") && unfinished.contains("stalls"));
+  for (const std::string& record : runs[1].records) EXPECT_EQ(record.find("unfinished"), record.npos);
 }
 
 TEST(Trainer, GoesOnFromItsCheckpoint) {

@@ -4,6 +4,8 @@
 
 #include <map>
 
+#include "report/trace_check.h"
+
 namespace fairlead::service {
 namespace {
 
@@ -40,6 +42,7 @@ TEST(JobTraceTest, ShowsWhatIsKnownFromTheFirstMomentOn) {
       R"([{"at_s": 1027, "kind": "action", "job_name": "gpt", "description": "stop job gpt"}, {"at_s": 1, "kind": "outcome"}])");
   const auto trace = JobTrace(past, TraceMoment(1040));
   ASSERT_TRUE(trace.ok()) << trace.status().message();
+  EXPECT_EQ(report::FindTraceError(*trace), "");
   EXPECT_NEAR((*trace)["otherData"]["origin_s"].get<double>(), 996, 1e-6);  // the first block: 1000 - 4
   std::map<std::string, std::vector<Json>> by_kind;
   for (const Json& event : (*trace)["traceEvents"]) {
