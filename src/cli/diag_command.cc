@@ -40,7 +40,7 @@ struct DiagOptions {
   uint32_t spares = 1;
   std::string audit;
   OutputOptions output;
-  std::string html;
+  PageOptions page;
   std::string trace;
 };
 
@@ -178,14 +178,14 @@ Result<DiagReport> MakeReport(const DiagOptions& options, OperationLog* log) {
 }
 
 int Analyze(const DiagOptions& options, const std::string& command_line) {
-  auto files = OutputFiles::Prepare(options.output, {options.html, options.trace});
+  auto files = OutputFiles::Prepare(options.output, {options.trace}, options.page);
   if (!files.ok()) return ReportError(files.status());
   OperationLog log;
   const Result<DiagReport> report = MakeReport(options, options.trace.empty() ? nullptr : &log);
   if (!report.ok()) return ReportError(report.status());
   files->Print(RenderText(*report));
   files->WriteJson("JSON", [&] { return report::Dump(ToJson(*report)); });
-  files->Write(options.html, "Page", [&] { return RenderPage(*report, command_line); });
+  files->WritePage(options.page, [&] { return RenderPage(*report, command_line); });
   files->Write(options.trace, "Timeline", [&] { return log.Render(*report); });
   if (!files->status().ok()) return ReportError(files->status());
   return report->analysis.findings.empty() ? kExitOk : kExitNo;
@@ -231,10 +231,7 @@ void AddDiagCommands(CLI::App& app, Invocation* invocation) {
       ->add_option("--audit", options->audit, "Append what steering did, or would do, to FILE, one line of JSON each")
       ->type_name("FILE");
   AddOutputOptions(analyze, &options->output, "Write the findings as JSON to FILE; - prints only JSON");
-  analyze
-      ->add_option("--html", options->html,
-                   "Write a self-contained HTML page with figures to FILE; - prints only the page")
-      ->type_name("FILE");
+  AddPageOptions(analyze, &options->page);
   analyze
       ->add_option(
           "--trace", options->trace,

@@ -52,7 +52,7 @@ struct DrillCommandOptions {
   bool only_c4d = false;
   std::string audit;
   OutputOptions output;
-  std::string html;
+  PageOptions page;
 };
 
 std::optional<FaultKind> FindKind(std::string_view name) {
@@ -211,7 +211,7 @@ Result<DrillReport> RunBoth(const DrillCommandOptions& options) {
 }
 
 int Drill(const DrillCommandOptions& options, const std::string& command_line) {
-  auto files = OutputFiles::Prepare(options.output, {options.html});
+  auto files = OutputFiles::Prepare(options.output, {}, options.page);
   if (!files.ok()) return ReportError(files.status());
   const Result<DrillReport> report = RunBoth(options);
   if (!report.ok()) return ReportError(report.status());
@@ -221,7 +221,7 @@ int Drill(const DrillCommandOptions& options, const std::string& command_line) {
   }
   files->Print(RenderText(*report));
   files->WriteJson("JSON", [&] { return report::Dump(ToJson(*report)); });
-  files->Write(options.html, "Page", [&] { return RenderPage(*report, command_line); });
+  files->WritePage(options.page, [&] { return RenderPage(*report, command_line); });
   if (!files->status().ok()) return ReportError(files->status());
   return kExitOk;
 }
@@ -279,8 +279,7 @@ void AddDiagDrillCommand(CLI::App* diag, Invocation* invocation) {
   drill->add_option("--audit", options->audit, "Append what steering did to FILE, one line of JSON each")
       ->type_name("FILE");
   AddOutputOptions(drill, &options->output, "Write the result as JSON to FILE; - prints only JSON");
-  drill->add_option("--html", options->html, "Write a self-contained page with timelines to FILE; - prints only it")
-      ->type_name("FILE");
+  AddPageOptions(drill, &options->page);
   drill->footer("Example: fairlead diag drill --fault gpu_hang@900:5 --html drill.html");
   drill->callback([options, invocation] { invocation->exit_code = Drill(*options, invocation->command_line); });
 }

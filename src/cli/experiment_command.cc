@@ -36,8 +36,7 @@ struct ExperimentRunOptions {
   std::string name;
   experiment::RunOptions run;
   OutputOptions output;
-  std::string html;
-  std::string figures;
+  PageOptions page;
 };
 
 int List(Experiments experiments, const OutputOptions& output) {
@@ -126,7 +125,7 @@ std::string RenderJson(const std::vector<ExperimentResult>& results, bool is_arr
 }
 
 int Run(Experiments experiments, const ExperimentRunOptions& options, const std::string& command_line) {
-  auto files = OutputFiles::Prepare(options.output, {options.html}, options.figures);
+  auto files = OutputFiles::Prepare(options.output, {}, options.page);
   if (!files.ok()) return ReportError(files.status());
   const auto chosen = FindExperiments(experiments, options.name);
   if (!chosen.ok()) return ReportError(chosen.status());
@@ -140,9 +139,7 @@ int Run(Experiments experiments, const ExperimentRunOptions& options, const std:
   // What was computed reaches the user even when another experiment fails.
   if (!outcome.results.empty()) {
     files->WriteJson("JSON", [&] { return RenderJson(outcome.results, options.name == kAll); });
-    const auto page = [&] { return experiment::RenderHtml(outcome.results, command_line); };
-    files->Write(options.html, "Page", page);
-    files->WriteFigures(options.figures, page);
+    files->WritePage(options.page, [&] { return experiment::RenderHtml(outcome.results, command_line); });
   }
   if (!files->status().ok()) return ReportError(files->status());
   if (outcome.exit_code != kExitOk) return outcome.exit_code;
@@ -179,9 +176,7 @@ void AddExperimentCommands(CLI::App& app, Experiments experiments, Invocation* i
                   "Keep each result in FOLDER and reuse it next time, to resume after a break")
       ->type_name("FOLDER");
   AddOutputOptions(run, &options->output, "Write the numbers as JSON to FILE; - prints only JSON");
-  run->add_option("--html", options->html, "Write a self-contained HTML page to FILE; - prints only the page")
-      ->type_name("FILE");
-  AddFiguresOption(run, &options->figures);
+  AddPageOptions(run, &options->page);
   run->footer(
       "Example: fairlead experiment run crux-near-optimality --reduced --html near.html\nExits with 0 even if a number "
       "is outside its band.");

@@ -32,7 +32,7 @@ struct LabDiagnoseOptions {
   std::vector<std::string> faults;
   double iteration_s = 0.5;
   OutputOptions output;
-  std::string html;
+  PageOptions page;
 };
 
 std::vector<std::string_view> LabFaultNames() {
@@ -53,7 +53,7 @@ Result<std::vector<lab::LabFaultKind>> ParseKinds(const std::vector<std::string>
 
 // Returns whether all of it was right.
 Result<bool> Diagnose(LabDiagnoseOptions options) {
-  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare(options.output, {options.html}));
+  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare(options.output, {}, options.page));
   FL_ASSIGN_OR_RETURN(const auto kinds, ParseKinds(options.faults));
   const std::string file = FindInputFile(options.file);
   FL_ASSIGN_OR_RETURN(const sim::Scenario scenario, sim::LoadScenario(file, {}));
@@ -69,7 +69,7 @@ Result<bool> Diagnose(LabDiagnoseOptions options) {
   if (!tour.ok()) return tour.status();
   files.Print(lab::RenderTour(*tour));
   files.WriteJson("JSON", [&] { return report::Dump(lab::TourJson(*tour)); });
-  files.Write(options.html, "Page", [&] { return lab::TourPage(*tour); });
+  files.WritePage(options.page, [&] { return lab::TourPage(*tour); });
   FL_RETURN_IF_ERROR(files.status());
   return tour->IsAllRight();
 }
@@ -115,8 +115,7 @@ void AddLabDiagnoseCommand(CLI::App* lab, Invocation* invocation) {
       ->type_name("FOLDER")
       ->capture_default_str();
   AddOutputOptions(diagnose, &options->output, "Write the result as JSON to FILE; - prints only JSON");
-  diagnose->add_option("--html", options->html, "Write a self-contained HTML page to FILE; - prints only the page")
-      ->type_name("FILE");
+  AddPageOptions(diagnose, &options->page);
   diagnose->footer(
       "Example: fairlead lab diagnose --faults frozen_rank,slow_send\nExits with 1 if a fault was missed or something "
       "healthy was blamed. The lab is removed.");

@@ -25,13 +25,13 @@ struct LabSlurmOptions {
   std::string file = "scenarios/lab-slurm.yaml";
   lab::SlurmTourOptions tour;
   OutputOptions output;
-  std::string html;
+  PageOptions page;
 };
 
 // Returns whether all of it was right.
 Result<bool> TourSlurm(LabSlurmOptions options) {
   FL_RETURN_IF_ERROR(lab::CheckSlurm());
-  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare(options.output, {options.html}));
+  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare(options.output, {}, options.page));
   const std::string file = FindInputFile(options.file);
   FL_ASSIGN_OR_RETURN(const sim::Scenario scenario, sim::LoadScenario(file, {}));
   const std::string rules = FindInputFile("integrations/slurm/fairlead_jobs.lua");
@@ -44,7 +44,7 @@ Result<bool> TourSlurm(LabSlurmOptions options) {
   if (!tour.ok()) return tour.status();
   files.Print(lab::RenderSlurmTour(*tour));
   files.WriteJson("JSON", [&] { return report::Dump(lab::SlurmTourJson(*tour)); });
-  files.Write(options.html, "Page", [&] { return lab::SlurmTourPage(*tour); });
+  files.WritePage(options.page, [&] { return lab::SlurmTourPage(*tour); });
   FL_RETURN_IF_ERROR(files.status());
   return tour->IsAllRight();
 }
@@ -77,8 +77,7 @@ void AddLabSlurmCommand(CLI::App* lab, Invocation* invocation) {
       ->type_name("FOLDER")
       ->capture_default_str();
   AddOutputOptions(slurm, &options->output, "Write the result as JSON to FILE; - prints only JSON");
-  slurm->add_option("--html", options->html, "Write a self-contained HTML page to FILE; - prints only the page")
-      ->type_name("FILE");
+  AddPageOptions(slurm, &options->page);
   slurm->footer(
       "Example: fairlead lab slurm --html slurm.html\n"
       "Needs root and the packages of Slurm (docs/operate/slurm.md). Exits with 1 if the host that hangs was not\n"

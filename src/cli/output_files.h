@@ -16,11 +16,11 @@ namespace fairlead::cli {
 class OutputFiles {
  public:
   // A long command must not find out at its end that its results can't be written: makes the folders that are missing.
-  // Args: paths: of all results but JSON; empty: not asked for. figures: a folder; likewise.
+  // Args: paths: of all results but JSON and the page; empty: not asked for.
   // Errors: kInvalidArgument: several results would go to stdout; --format json with another --json FILE; those of
   // PrepareOutputFolder().
   static Result<OutputFiles> Prepare(const OutputOptions& options, std::initializer_list<std::string_view> paths = {},
-                                     const std::string& figures = "");
+                                     const PageOptions& page = {});
 
   // Prints what there is to say, in the format that was asked for; nothing where another result goes to stdout. Several
   // documents are printed as if they were one.
@@ -29,9 +29,9 @@ class OutputFiles {
   // Writes what `render` returns if it is asked for, and says so: "Page written to out.html". What was computed reaches
   // the user even where another file can't be written.
   void Write(const std::string& path, std::string_view what, const std::function<std::string()>& render);
-  // Each figure of the page that `render` returns as a file of SVG, with one of CSV beside it where it has numbers.
-  // Nothing where the folder is empty.
-  void WriteFigures(const std::string& folder, const std::function<std::string()>& render);
+  // The page that `render` returns, and each of its figures as a file of SVG, one of PDF, and one of CSV beside them
+  // where it has numbers: what is asked for of them.
+  void WritePage(const PageOptions& options, const std::function<std::string()>& render);
   // The same where --json or --format json say.
   void WriteJson(std::string_view what, const std::function<std::string()>& render);
 
@@ -40,6 +40,7 @@ class OutputFiles {
 
  private:
   explicit OutputFiles(const OutputOptions& options);
+  void WriteFigures(const std::string& folder, const std::string& page);
 
   std::string json_path_;
   report::OutputFormat format_;

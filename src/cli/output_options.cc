@@ -30,10 +30,14 @@ void AddOutputOptions(CLI::App* command, OutputOptions* options, const std::stri
       ->capture_default_str();
 }
 
-void AddFiguresOption(CLI::App* command, std::string* folder) {
+void AddPageOptions(CLI::App* command, PageOptions* options) {
   command
-      ->add_option("--figures", *folder,
-                   "Write each figure of the page as SVG, and its numbers as CSV, to the folder DIR")
+      ->add_option("--html", options->html,
+                   "Write a self-contained HTML page with figures to FILE; - prints only the page")
+      ->type_name("FILE");
+  command
+      ->add_option("--figures", options->figures,
+                   "Write each figure of the page as SVG and as PDF, and its numbers as CSV, to the folder DIR")
       ->type_name("DIR");
 }
 

@@ -25,7 +25,15 @@ struct OutputOptions {
 // Args: json_help: what is written as JSON: "Write all results as JSON to FILE; - prints only JSON".
 void AddOutputOptions(CLI::App* command, OutputOptions* options, const std::string& json_help);
 
-// --figures DIR: the figures of the page as files; see OutputFiles::WriteFigures().
-void AddFiguresOption(CLI::App* command, std::string* folder);
+// --html FILE and --figures DIR: a page, and its figures as files. All commands with a page have both.
+struct PageOptions {
+  std::string html;     // "-": stdout; empty: not given
+  std::string figures;  // a folder; empty: not given
+
+  bool is_wanted() const { return !html.empty() || !figures.empty(); }
+};
+
+// Declares both. OutputFiles::Prepare() and WritePage() do as they say.
+void AddPageOptions(CLI::App* command, PageOptions* options);
 
 }  // namespace fairlead::cli

@@ -45,8 +45,7 @@ struct SimRunOptions {
   bool exact = false;
   uint32_t num_threads = 0;
   OutputOptions output;
-  std::string html;
-  std::string figures;
+  PageOptions page;
   std::string trace;
   std::vector<double> trace_s = {0, 60};
 };
@@ -96,8 +95,7 @@ int Deliver(const sim::SimulationReport& report, const topology::Fabric& fabric,
   files.Print(report::RenderText(report));
   files.WriteJson("JSON", [&] { return report::RenderJson(report); });
   const auto page = [&] { return report::RenderHtml(report, {.command = command_line, .fabric = &fabric}); };
-  files.Write(options.html, "Page", page);
-  files.WriteFigures(options.figures, page);
+  files.WritePage(options.page, page);
   files.Write(options.trace, "Timeline", [&] { return report::RenderTimeline(report); });
   for (const std::string& sentence : report::DescribeLeftOut(report)) fmt::print(stderr, "fairlead: {}\n", sentence);
   if (!files.status().ok()) return ReportError(files.status());
@@ -132,7 +130,7 @@ std::string CommandOfRun(const SimRunOptions& options, const std::string& policy
 
 int SimRun(const SimRunOptions& options, const std::string& command_line) {
   StopRequested();
-  auto files = OutputFiles::Prepare(options.output, {options.html, options.trace}, options.figures);
+  auto files = OutputFiles::Prepare(options.output, {options.trace}, options.page);
   if (!files.ok()) return ReportError(files.status());
   const auto recorded = FindRecordingWindow(options);
   if (!recorded.ok()) return ReportError(recorded.status());
@@ -201,10 +199,7 @@ void AddSimRun(CLI::App& sim, Invocation* invocation) {
   run->add_flag("--exact", options->exact, "Simulate every iteration instead of skipping repeating ones");
   run->add_option("--threads", options->num_threads, "Threads; 0: one per processor")->check(CLI::Range(0, 1024));
   AddOutputOptions(run, &options->output, "Write all results as JSON to FILE; - prints only JSON");
-  run->add_option("--html", options->html,
-                  "Write a self-contained HTML page with figures to FILE; - prints only the page")
-      ->type_name("FILE");
-  AddFiguresOption(run, &options->figures);
+  AddPageOptions(run, &options->page);
   auto* trace =
       run->add_option("--trace", options->trace,
                       "Write what jobs and links do in the first draw of each policy as a timeline for Perfetto "

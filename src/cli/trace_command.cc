@@ -47,11 +47,11 @@ struct GenerateOptions {
   std::vector<std::function<void(trace::GeneratorOptions*)>> changes;
   std::string output;
   OutputOptions printed;
-  std::string html;
+  PageOptions page;
 };
 
 Status Generate(const GenerateOptions& options, const std::string& command_line) {
-  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare(options.printed, {options.output, options.html}));
+  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare(options.printed, {options.output}, options.page));
   FL_ASSIGN_OR_RETURN(const trace::TraceProfile profile, FindProfile(options.profile));
   trace::GeneratorOptions generator = profile.generator;
   for (const auto& change : options.changes) change(&generator);
@@ -63,7 +63,7 @@ Status Generate(const GenerateOptions& options, const std::string& command_line)
   files.Print(text + "\n" + RenderFit(fit) + "\n");
   files.Write(options.output, "Trace", [&] { return csv; });
   files.WriteJson("Goodness of fit", [&] { return report::Dump(FitToJson(fit)); });
-  files.Write(options.html, "Page", [&] { return RenderTracePage(trace, profile, fit, command_line); });
+  files.WritePage(options.page, [&] { return RenderTracePage(trace, profile, fit, command_line); });
   return files.status();
 }
 
@@ -113,9 +113,7 @@ void AddGenerate(CLI::App& trace_app, Invocation* invocation) {
       ->required();
   AddGeneratorOptions(app, options.get());
   AddOutputOptions(app, &options->printed, "Write the goodness of fit as JSON to FILE; - prints only JSON");
-  app->add_option("--html", options->html,
-                  "Write a self-contained HTML page with figures to FILE; - prints only the page")
-      ->type_name("FILE");
+  AddPageOptions(app, &options->page);
   app->footer(
       "Options without a default above default to the profile's.\n"
       "Example: fairlead trace generate --seed 7 --gpu-jobs-only -o trace.csv --html trace.html");

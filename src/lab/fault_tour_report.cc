@@ -2,10 +2,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "lab/fault_tour.h"
 #include "lab/fault_verdict.h"
+#include "report/bar_figure.h"
 #include "report/html_page.h"
 #include "report/number_format.h"
 #include "report/svg_figure.h"
@@ -113,6 +115,25 @@ std::string Summary(const FaultTour& tour) {
   return text + fmt::format("; {} workers, {} hosts, {:.0f} s", tour.num_workers, tour.num_hosts, tour.wall_s);
 }
 
+// Of faults that were found; empty: none was.
+std::string DrawTimes(const FaultTour& tour) {
+  report::BarFigure figure{.title = "Seconds from each fault to its finding, and until the job trained again",
+                           .description = "Bars for each fault that was found.",
+                           .y_label = "seconds",
+                           .y_domain = {0, 1},
+                           .series = {"found", "back"},
+                           .mark_label = "",
+                           .groups = {}};
+  for (const TourStop& stop : tour.stops) {
+    if (!stop.found_s) continue;
+    figure.groups.push_back({.label = std::string(Name(stop.fault.kind)),
+                             .values = {*stop.found_s, stop.back_s.value_or(std::numeric_limits<double>::quiet_NaN())},
+                             .marks = {}});
+    figure.y_domain.high = std::max({figure.y_domain.high, *stop.found_s * 1.1, stop.back_s.value_or(0) * 1.1});
+  }
+  return figure.groups.empty() ? "" : Draw(figure);
+}
+
 }  // namespace
 
 report::Document RenderTour(const FaultTour& tour) {
@@ -150,7 +171,15 @@ std::string TourPage(const FaultTour& tour) {
     for (const std::string& cell : RowOf(stop)) body += fmt::format("<td>{}</td>", report::EscapeMarkup(cell));
     body += "</tr>\n";
   }
-  body += "</table>\n<h2>Log</h2>\n<ul>\n";
+  body += "</table>\n";
+  if (const std::string times = DrawTimes(tour); !times.empty()) {
+    body += report::RenderFigure({.heading = "How long it took",
+                                  .svg = times,
+                                  .caption = "From the fault to its finding, and until the job had done the next "
+                                             "iteration; no second bar: nothing was restarted."},
+                                 "h2");
+  }
+  body += "<h2>Log</h2>\n<ul>\n";
   for (const TourStop& stop : tour.stops) {
     for (const wire::LiveFinding& finding : stop.findings) {
       body += fmt::format("<li>{}: {}</li>\n", Name(stop.fault.kind), report::EscapeMarkup(finding.text));

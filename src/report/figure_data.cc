@@ -110,6 +110,7 @@ std::string BarCsv(const Json& figure) {
   return csv;
 }
 
+// Framed rows and columns are lines without a value, of no panel.
 std::string HeatCsv(const Json& figure) {
   std::string csv = Line({"panel", "row", "column", "row_name", "column_name", "value", "marked"});
   const auto name = [&](const char* of, const Json& i) {
@@ -121,6 +122,35 @@ std::string HeatCsv(const Json& figure) {
       csv += Line({panel["heading"], cell[0], cell[1], name("rows", cell[0]), name("columns", cell[1]), cell[2],
                    cell.size() > 3 ? 1 : 0});
     }
+  }
+  for (const Json& row : figure["marked_rows"]) csv += Line({"", row, Json(), name("rows", row), Json(), Json(), 1});
+  for (const Json& column : figure["marked_columns"]) {
+    csv += Line({"", Json(), column, Json(), name("columns", column), Json(), 1});
+  }
+  return csv;
+}
+
+std::string HostsCsv(const Json& figure) {
+  std::string csv = Line({"host", "kind", "begin", "end", "text"});
+  for (const Json& row : figure["rows"]) csv += Line({row[0], row[1], row[2], row[3], row[4]});
+  return csv;
+}
+
+// A line for each node that a node waits for, and one for a node that waits for none.
+std::string WaitsCsv(const Json& figure) {
+  std::string csv = Line({"node", "label", "is_operation", "is_culprit", "waits_for"});
+  for (size_t i = 0; i < figure["nodes"].size(); ++i) {
+    const Json& node = figure["nodes"][i];
+    const auto add = [&](const Json& awaited) {
+      csv += Line({i, node["label"], node["operation"] ? 1 : 0, node["culprit"] ? 1 : 0, awaited});
+    };
+    bool waits = false;
+    for (const Json& wait : figure["waits"]) {
+      if (wait[0] != i) continue;
+      waits = true;
+      add(wait[1]);
+    }
+    if (!waits) add(Json());
   }
   return csv;
 }
@@ -145,6 +175,8 @@ std::string CsvOf(std::string_view data) {
   if (kind == "schedule") return ScheduleCsv(figure);
   if (kind == "bar") return BarCsv(figure);
   if (kind == "heat") return HeatCsv(figure);
+  if (kind == "hosts") return HostsCsv(figure);
+  if (kind == "waits") return WaitsCsv(figure);
   return kind == "network" ? NetworkCsv(figure) : "";
 }
 

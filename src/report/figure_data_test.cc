@@ -7,10 +7,12 @@
 
 #include "report/bar_figure.h"
 #include "report/heat_map_figure.h"
+#include "report/host_schedule_figure.h"
 #include "report/html_page.h"
 #include "report/line_figure.h"
 #include "report/markup_check.h"
 #include "report/schedule_figure.h"
+#include "report/wait_graph_figure.h"
 
 namespace fairlead::report {
 namespace {
@@ -56,6 +58,53 @@ TEST(FigureDataTest, EveryKindOfFigureHasItsNumbers) {
     EXPECT_THAT(file.svg, HasSubstr("<style>"));
     EXPECT_THAT(file.svg, HasSubstr("xmlns="));
   }
+}
+
+TEST(FigureDataTest, ScheduleOfHostsHasItsNumbers) {
+  HostScheduleFigure hosts;
+  hosts.title = "Hosts";
+  hosts.end_s = 10;
+  hosts.hosts = {"h0", "h1"};
+  hosts.jobs = {"gpt"};
+  hosts.runs = {{.job = 0, .hosts = {0, 1}, .begin_s = 1, .end_s = 4}};
+  hosts.closures = {{.host = 1, .begin_s = 4, .end_s = 12, .what = "isolated"}};
+  hosts.marks = {{.host = 1, .at_s = 3.5, .what = "hangs"}};
+  const auto files = FiguresOf(RenderPage("page", RenderFigure({"", Draw(hosts), ""}, "")));
+  ASSERT_EQ(files.size(), 1u);
+  EXPECT_EQ(
+      files[0].csv,
+      "host,kind,begin,end,text\nh0,job,1,4,gpt\nh1,job,1,4,gpt\nh1,closed,4,12,isolated\nh1,mark,3.5,3.5,hangs\n");
+  EXPECT_EQ(FindMarkupError(files[0].svg), "");
+}
+
+TEST(FigureDataTest, WaitsHaveTheirNodesAndEdges) {
+  WaitGraphFigure waits;
+  waits.title = "Waits";
+  waits.waits.nodes = {{.ranks = {model::RankId(1)}, .label = {}, .num_operations = 1, .is_culprit = true},
+                       {.ranks = {}, .label = "all_reduce 17, \"x\"", .num_operations = 1},
+                       {.ranks = {model::RankId(0)}, .label = {}, .num_operations = 1},
+                       {.ranks = {model::RankId(5)}, .label = {}, .num_operations = 0}};
+  waits.waits.edges = {{2, 1}, {1, 0}};
+  const auto files = FiguresOf(RenderPage("page", RenderFigure({"", Draw(waits), ""}, "")));
+  ASSERT_EQ(files.size(), 1u);
+  EXPECT_EQ(files[0].csv,
+            "node,label,is_operation,is_culprit,waits_for\n0,rank 1,0,1,\n1,\"all_reduce 17, \"\"x\"\"\",1,0,0\n"
+            "2,rank 0,0,0,1\n3,rank 5,0,0,\n");
+  EXPECT_EQ(FindMarkupError(files[0].svg), "");
+}
+
+TEST(FigureDataTest, FramesOfAHeatMapAreThere) {
+  HeatMapFigure heat;
+  heat.title = "Heat";
+  heat.row_labels = {"r0", "r1"};
+  heat.column_labels = {"c0"};
+  heat.panels = {{.heading = "p", .cells = {{.row = 1, .column = 0, .heat = 0.25, .tooltip = ""}}}};
+  heat.marked_rows = {1};
+  heat.marked_columns = {0};
+  const auto files = FiguresOf(RenderPage("page", RenderFigure({"", Draw(heat), ""}, "")));
+  ASSERT_EQ(files.size(), 1u);
+  EXPECT_EQ(files[0].csv,
+            "panel,row,column,row_name,column_name,value,marked\np,1,0,r1,c0,0.25,0\n,1,,r1,,,1\n,,0,,c0,,1\n");
 }
 
 TEST(FigureDataTest, APageWithoutFiguresHasNone) {

@@ -217,6 +217,8 @@ std::string DataOf(const HeatMapFigure& figure, const Layout& layout) {
                      {"columns", figure.column_labels},
                      {"spans", std::move(spans)},
                      {"scale", figure.scale_label},
+                     {"marked_rows", figure.marked_rows},
+                     {"marked_columns", figure.marked_columns},
                      {"panels", std::move(panels)}});
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "report/axis.h"
+#include "report/figure_json.h"
 #include "report/line_figure.h"
 #include "report/number_format.h"
 #include "report/svg_figure.h"
@@ -46,6 +47,7 @@ class Gantt {
     for (const HostScheduleClosure& closure : figure_.closures) DrawClosure(closure);
     for (const HostScheduleRun& run : figure_.runs) DrawRun(run);
     for (const HostScheduleMark& mark : figure_.marks) DrawMark(mark);
+    svg_.SetData(DataOf());
     svg_.AddLine({left_, bottom_}, {figure_.width - kGanttRightMargin, bottom_}, "axis");
     svg_.AddText({figure_.width - kGanttRightMargin, bottom_ + 34}, "seconds", "axis-label", Anchor::kEnd);
     return svg_.Finish();
@@ -68,6 +70,25 @@ class Gantt {
       at.x += width;
     }
     return figure_.jobs.empty() ? 8 : at.y + kGanttLegendHeight * 0.6;
+  }
+
+  std::string DataOf() const {
+    Json rows = Json::array();
+    const auto add = [&](size_t host, const char* kind, double begin_s, double end_s, const std::string& text) {
+      rows.push_back(Json::array({figure_.hosts[host], kind, FigureNumber(begin_s), FigureNumber(end_s), text}));
+    };
+    for (const HostScheduleRun& run : figure_.runs) {
+      for (const size_t host : run.hosts) add(host, "job", run.begin_s, run.end_s, figure_.jobs[run.job]);
+    }
+    for (const HostScheduleClosure& closed : figure_.closures) {
+      add(closed.host, "closed", closed.begin_s, closed.end_s, closed.what);
+    }
+    for (const HostScheduleMark& mark : figure_.marks) add(mark.host, "mark", mark.at_s, mark.at_s, mark.what);
+    return FigureText({{"kind", "hosts"},
+                       {"hosts", figure_.hosts},
+                       {"end_s", FigureNumber(figure_.end_s)},
+                       {"frame", FigureFrame({left_, top_, x_(figure_.end_s) - left_, bottom_ - top_})},
+                       {"rows", std::move(rows)}});
   }
 
   double TopOf(size_t host) const { return top_ + static_cast<double>(host) * (kGanttRowHeight + kGanttRowGap); }

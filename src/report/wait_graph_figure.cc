@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "report/figure_json.h"
 #include "report/number_format.h"
 #include "report/printable_text.h"
 #include "report/svg_figure.h"
@@ -75,6 +76,16 @@ void DrawEdge(const Box& from, const Box& to, SvgFigure& svg) {
   svg.AddPath(LinePath(head), "arrow");
 }
 
+std::string DataOf(const model::WaitPicture& waits) {
+  Json nodes = Json::array();
+  for (const model::WaitNode& node : waits.nodes) {
+    nodes.push_back({{"label", LabelOf(node)}, {"operation", node.ranks.empty()}, {"culprit", node.is_culprit}});
+  }
+  Json edges = Json::array();
+  for (const auto& [from, to] : waits.edges) edges.push_back(Json::array({from, to}));
+  return FigureText({{"kind", "waits"}, {"nodes", std::move(nodes)}, {"waits", std::move(edges)}});
+}
+
 }  // namespace
 
 std::string LabelOf(const model::WaitNode& node) {
@@ -90,6 +101,7 @@ std::string Draw(const WaitGraphFigure& figure) {
   double height = 0;
   const std::vector<Box> boxes = PlaceNodes(folded, figure.width, &height);
   SvgFigure svg(figure.width, height, figure.title, figure.description);
+  svg.SetData(DataOf(folded));
   for (const auto& [from, to] : folded.edges) DrawEdge(boxes[from], boxes[to], svg);
   for (size_t i = 0; i < boxes.size(); ++i) {
     const model::WaitNode& node = folded.nodes[i];

@@ -21,6 +21,7 @@ import time
 import unittest
 
 from command_case import CommandCase, main
+from figure_folder import check_figures
 from patience import PATIENCE_S, wait_until
 from two_hosts import ADDRESSES, FABRIC
 
@@ -173,18 +174,20 @@ class ClientCommandTest(CommandCase):
 
     def test_a_finding_is_a_page_to_send_on(self):
         gateway = self.gateway()
-        page, answer = (os.path.join(self.folder, name) for name in ("deep/finding.html", "finding.json"))
-        result = self.ask(gateway, "describe", "finding", "4", "--html", page, "--json", answer)
+        page, answer, figures = (os.path.join(self.folder, name) for name in ("deep/finding.html", "finding.json", "figures"))
+        result = self.ask(gateway, "describe", "finding", "4", "--html", page, "--json", answer, "--figures", figures)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("Page written to", result.stdout)
         with open(page) as file:
             text = file.read()
         for part in ("rank 3 is slow", "<svg", "Who waits for whom", "2023-11-14 22:13:40", "finding 2 of small"):
             self.assertIn(part, text)
+        self.assertEqual(check_figures(figures, text)["who-waits-for-whom"], "waits")
         with open(answer) as file:
             self.assertEqual(json.load(file), gateway.answers["/v1/findings/4"])
         self.assert_refused(self.ask(gateway, "describe", "finding", "x"), "no finding 'x'", "findings --all")
         self.assert_refused(self.ask(gateway, "describe", "job", "big", "--html", page), "are for findings")
+        self.assert_refused(self.ask(gateway, "describe", "job", "big", "--figures", figures), "are for findings")
         gateway.answers["/v1/findings/4"] = dict(gateway.answers["/v1/findings/4"], waits=[{"from": 0, "to": 7}])
         result = self.ask(gateway, "describe", "finding", "4")
         self.assertEqual(result.returncode, 3)

@@ -8,6 +8,7 @@ import pickle
 import re
 
 from command_case import CommandCase, main
+from figure_folder import check_figures
 
 SECOND = 10**9
 
@@ -107,7 +108,7 @@ class DiagCommandTest(CommandCase):
 
     def test_flight_recorder_names_the_rank_that_did_not_come(self):
         files = [self.write(f"trace_{rank}", flight_recorder_file(8, 5 if rank == 6 else 6)) for rank in range(8)]
-        result = self.analyze(*files, "--json", "found.json", "--html", "found.html")
+        result = self.analyze(*files, "--json", "found.json", "--html", "found.html", "--figures", "figures")
         self.assertEqual(result.returncode, 1, result.stderr)
         self.assertLessEqual(max(map(len, result.stdout.splitlines())), 100)
         found = json.loads((self.folder / "found.json").read_text())
@@ -117,6 +118,7 @@ class DiagCommandTest(CommandCase):
         self.assertEqual([culprit["rank"] for culprit in found["findings"][0]["culprits"]], [6])
         self.assertIn("do not name hosts", " ".join(found["notes"]))
         page = (self.folder / "found.html").read_text()
+        self.assertIn("waits", check_figures(self.folder / "figures", page).values())
         self.assertIn("node culprit", page)
         self.assertIsNone(re.search(r'(src|href)="https?:', page), "the page must not fetch anything")
 
@@ -297,7 +299,7 @@ Warnings
 
     def test_drill(self):
         small = ("--data", "8", "--minutes", "40", "--fault", "gpu_hang@150:5")
-        result = self.drill(*small, "--json", "out.json", "--html", "out.html", "--audit", "audit.jsonl")
+        result = self.drill(*small, "--json", "out.json", "--html", "out.html", "--figures", "figures", "--audit", "audit.jsonl")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertLessEqual(max(map(len, result.stdout.splitlines())), 100)
         out = json.loads((self.folder / "out.json").read_text())
@@ -309,6 +311,7 @@ Warnings
         self.assertIsNone(people["faults"][0]["confirmed_s"])
         self.assertLess(with_c4d["without_progress_s"], people["without_progress_s"])
         page = (self.folder / "out.html").read_text()
+        self.assertEqual(set(check_figures(self.folder / "figures", page).values()), {"schedule"})
         self.assertIn("host 2: isolated", page)
         self.assertIn("host 2: faulty", page)
         self.assertIsNone(re.search(r'(src|href)="https?:', page), "the page must not fetch anything")

@@ -9,6 +9,7 @@ import subprocess
 
 import busy_process
 from command_case import CommandCase, main
+from figure_folder import check_figures
 
 ROW_KEYS = ["name", "unit", "paper", "ours", "low", "high", "inside", "note"]
 
@@ -50,7 +51,7 @@ class ExperimentCommandTest(CommandCase):
         self.assert_refused(self.experiment("run", "crux-examples", "--keep", "file"), "file")
 
     def test_table_json_and_page(self):
-        result = self.experiment("run", "crux-examples", "--json", "out/r.json", "--html", "out/r.html")
+        result = self.experiment("run", "crux-examples", "--json", "out/r.json", "--html", "out/r.html", "--figures", "out/figures")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stderr, "", "no progress bar when stderr is no terminal")
         self.assertLessEqual(max(map(len, result.stdout.splitlines())), 100)
@@ -64,6 +65,7 @@ class ExperimentCommandTest(CommandCase):
             self.assertIsNotNone(row["ours"], row)
             self.assertEqual(row["inside"] is None, row["low"] is None and row["high"] is None)
         page = (self.folder / "out/r.html").read_text()
+        check_figures(self.folder / "out/figures", page)
         self.assertGreaterEqual(page.count("<svg"), 4)
         self.assertIsNone(re.search(r'(src|href)="https?:', page), "the page must not fetch anything")
 

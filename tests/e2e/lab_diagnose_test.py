@@ -9,6 +9,7 @@ import sys
 import tempfile
 import unittest
 
+from figure_folder import check_figures
 from patience import PATIENCE_S, wait_until_gone
 
 PROGRAM = ""
@@ -23,7 +24,7 @@ class LabDiagnoseTest(unittest.TestCase):
             page = pathlib.Path(folder) / "tour.html"
             run = subprocess.run(
                 [PROGRAM, "lab", "diagnose", str(scenario), "--faults", "killed_rank,frozen_rank", "--run-dir",
-                 f"{folder}/run", "--json", str(json_file), "--html", str(page)],
+                 f"{folder}/run", "--json", str(json_file), "--html", str(page), "--figures", f"{folder}/figures"],
                 capture_output=True, text=True, timeout=500)
             if run.returncode == 2 and "namespace" in run.stderr:
                 self.skipTest(run.stderr.strip())
@@ -38,6 +39,7 @@ class LabDiagnoseTest(unittest.TestCase):
             self.assertIn(frozen["syndrome"], ("non_comm_hang", "comm_hang"))
             self.assertEqual((tour["right"], tour["of"], tour["unexpected"]), (2, 2, []))
             self.assertIn("killed_rank", page.read_text())
+            self.assertEqual(list(check_figures(f"{folder}/figures", page.read_text()).values()), ["bar"])
             wait_until_gone(folder)
 
     def test_a_fault_that_nobody_knows_is_refused(self):

@@ -7,6 +7,7 @@ import json
 import re
 
 from command_case import CommandCase, main
+from figure_folder import check_figures
 
 HEADER = "job_id,submit_s,duration_s,gpus,gpus_per_host,model\n"
 JOB_COLUMNS = ["id", "job_name", "model", "is_deleted", "gmt_job_submitted", "gmt_job_running", "gmt_job_stopped",
@@ -27,7 +28,8 @@ class TraceCommandTest(CommandCase):
             self.assertLessEqual(max(map(len, result.stdout.splitlines())), 130)
 
     def test_generate_is_reproducible_and_fits(self):
-        result = self.run_program("trace", "generate", "--seed", "3", "-o", "a.csv", "--json", "fit.json", "--html", "t.html")
+        result = self.run_program("trace", "generate", "--seed", "3", "-o", "a.csv", "--json", "fit.json", "--html", "t.html",
+                                  "--figures", "figures")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stderr, "")
         self.assertIn("40 of 40 judged rows are inside", result.stdout)
@@ -35,6 +37,7 @@ class TraceCommandTest(CommandCase):
         self.assertEqual(fit["outside"], 0)
         self.assertTrue(all(row["inside"] for row in fit["rows"]))
         page = (self.folder / "t.html").read_text()
+        check_figures(self.folder / "figures", page)
         self.assertEqual(page.count("<svg"), 5)
         self.assertIsNone(re.search(r'(src|href)="https?:', page), "the page must not fetch anything")
         again = self.run_program("trace", "generate", "--seed", "3", "-o", "-")

@@ -113,7 +113,7 @@ int RunGet(const GetOptions& options) {
 struct DescribeOptions {
   std::string kind;
   std::string name;
-  std::string html;
+  PageOptions page;
   std::string otlp;
   ControllerHttpOptions http;
   OutputOptions output;
@@ -147,7 +147,7 @@ Result<Document> Describe(const DescribeOptions& options, ControllerHttp* contro
 }
 
 int DescribeOneFinding(const DescribeOptions& options, ControllerHttp* controller) {
-  auto files = OutputFiles::Prepare(options.output, {options.html, options.otlp});
+  auto files = OutputFiles::Prepare(options.output, {options.otlp}, options.page);
   if (!files.ok()) return ReportError(files.status());
   const bool is_number = !options.name.empty() && options.name.size() <= 9 &&
                          options.name.find_first_not_of("0123456789") == std::string::npos;
@@ -167,7 +167,7 @@ int DescribeOneFinding(const DescribeOptions& options, ControllerHttp* controlle
     if (steering.ok()) log = steering->value("log", report::Json());
   }
   files->Print(DescribeFinding(*detail, UtcText));
-  files->Write(options.html, "Page", [&] {
+  files->WritePage(options.page, [&] {
     return RenderFindingPage(*detail, UtcText,
                              fmt::format("Of the controller {}. Times are UTC.", options.http.server));
   });
@@ -183,10 +183,11 @@ int RunDescribe(const DescribeOptions& options) {
   auto controller = ControllerHttp::Open(options.http);
   if (!controller.ok()) return ReportError(controller.status());
   if (options.kind == "finding") return DescribeOneFinding(options, &*controller);
-  const bool is_for_findings = !options.html.empty() || !options.otlp.empty() || !options.output.json.empty();
+  const bool is_for_findings = options.page.is_wanted() || !options.otlp.empty() || !options.output.json.empty();
   if (is_for_findings) {
     return ReportError(InvalidArgument(fmt::format(
-        "--html, --otlp and --json are for findings; lists are JSON with `fairlead get {}s --json -`", options.kind)));
+        "--html, --figures, --otlp and --json are for findings; lists are JSON with `fairlead get {}s --json -`",
+        options.kind)));
   }
   const auto document = Describe(options, &*controller);
   if (!document.ok()) return ReportError(document.status());
@@ -273,7 +274,7 @@ void AddDescribeCommand(CLI::App& app, Invocation* invocation) {
       ->required()
       ->check(OneOf(std::vector<std::string>{"job", "link", "host", "finding"}));
   describe->add_option("NAME", options->name, "Its name; for a finding, its number")->required();
-  describe->add_option("--html", options->html, "Write a page about the finding to FILE")->type_name("FILE");
+  AddPageOptions(describe, &options->page);
   describe
       ->add_option(
           "--otlp", options->otlp,

@@ -56,8 +56,7 @@ struct SchedRunOptions {
   uint64_t seed = 1;
   size_t most_jobs = 0;
   OutputOptions output;
-  std::string html;
-  std::string figures;
+  PageOptions page;
 };
 
 struct ChosenPolicy {
@@ -227,15 +226,13 @@ Result<SchedReport> RunAll(const SchedRunOptions& options) {
 
 int SchedRunCommand(const SchedRunOptions& options, const std::string& command_line) {
   StopRequested();
-  auto files = OutputFiles::Prepare(options.output, {options.html}, options.figures);
+  auto files = OutputFiles::Prepare(options.output, {}, options.page);
   if (!files.ok()) return ReportError(files.status());
   const auto report = RunAll(options);
   if (!report.ok()) return ReportError(report.status());
   files->Print(RenderSched(*report));
   files->WriteJson("JSON", [&] { return RenderSchedJson(*report); });
-  const auto page = [&] { return RenderSchedPage(*report, command_line); };
-  files->Write(options.html, "Page", page);
-  files->WriteFigures(options.figures, page);
+  files->WritePage(options.page, [&] { return RenderSchedPage(*report, command_line); });
   return files->status().ok() ? kExitOk : ReportError(files->status());
 }
 
@@ -318,10 +315,7 @@ void AddRun(CLI::App& sched, Invocation* invocation) {
   run->add_option("--seed", options->seed, "Seed of policies and models that draw")->capture_default_str();
   run->add_option("--jobs", options->most_jobs, "Only the first N jobs; 0: all")->capture_default_str();
   AddOutputOptions(run, &options->output, "Write all results as JSON to FILE; - prints only JSON");
-  run->add_option("--html", options->html,
-                  "Write a self-contained HTML page with figures to FILE; - prints only the page")
-      ->type_name("FILE");
-  AddFiguresOption(run, &options->figures);
+  AddPageOptions(run, &options->page);
   run->footer(
       "Example: fairlead sched run workload.csv --profiles pollux-osdi21 --policy aiturbo,tiresias --json out.json");
   run->callback([options, invocation] { invocation->exit_code = SchedRunCommand(*options, invocation->command_line); });
