@@ -162,6 +162,15 @@ void AddHttpOptions(CLI::App* command, ControllerCommandOptions* options) {
       ->transform(CLI::AsSizeValue(true).description(""))
       ->type_name("SIZE")
       ->default_str("1GB");
+  command
+      ->add_option("--otlp", daemon.otlp.url,
+                   "Send a trace of each incident that is over to a collector of OpenTelemetry, such as "
+                   "http://collector:4318/v1/traces (OTLP/HTTP, JSON)")
+      ->type_name("URL");
+  command
+      ->add_option("--otlp-ca", daemon.otlp.ca, "CA certificates of an https collector; default: those of the system")
+      ->type_name("FILE")
+      ->needs("--otlp");
 }
 
 }  // namespace

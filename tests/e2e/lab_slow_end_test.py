@@ -1,11 +1,15 @@
-"""A job of two hosts hangs because one of them has lost its cable: telemetry can't tell which, tests of its hosts can.
+"""A job of two hosts hangs because one of them has lost its cable: telemetry can't tell which, tests of its hosts can. When
+the job has ended, a collector of OpenTelemetry gets the trace of the incident, once, though it is away at first, then busy,
+and the controller is killed meanwhile.
 
 Five hosts below one leaf; three of them are free, and stand by.
 
 usage: lab_slow_end_test.py PROGRAM SOURCE_DIR
 """
 import json
+import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +17,7 @@ import tempfile
 import unittest
 
 from lab import Lab
+from otlp_collector import Collector, attributes_of
 from patience import PATIENCE_S, fetch, wait_until
 
 PROGRAM = ""
@@ -38,6 +43,11 @@ class SlowEndTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.scenario = pathlib.Path(folder.name) / "ring.yaml"
         self.scenario.write_text(SCENARIO)
+        self.collector = Collector()
+        self.addCleanup(self.collector.stop)
+        # The controller of a lab has the environment of whoever brings it up.
+        os.environ["FAIRLEAD_CONTROLLER_OTLP"] = self.collector.url
+        self.addCleanup(os.environ.pop, "FAIRLEAD_CONTROLLER_OTLP")
         self.lab = Lab(PROGRAM, folder.name, self.scenario, scale="0.0005")
         self.addCleanup(self.lab.down)
 
@@ -65,6 +75,31 @@ class SlowEndTest(unittest.TestCase):
         self.assertTrue(any(group.get("place") for alike in threads for group in alike["groups"]), threads)
         run.send_signal(signal.SIGINT)
         run.wait(PATIENCE_S)
+        self.the_collector_gets_the_incident(found)
+
+    def metric(self, name):
+        return int(float(re.search(rf"^fairlead_otlp_{name} (\S+)$", fetch(f"{self.lab.page}/metrics")[1], re.MULTILINE).group(1)))
+
+    def the_collector_gets_the_incident(self, found):
+        wait_until(lambda: self.metric("waiting") == 1 and self.metric("failures_total") > 0,
+                   lambda: f"the trace waits: {self.lab.get('findings')} {self.lab.log()}")
+        notes = [event["text"] for event in self.lab.get("events") if event["subject"] == "incident traces"]
+        self.assertEqual(notes, ["the collector takes no traces: no connection; they wait"])
+        os.kill(self.lab.daemons()["controller"], signal.SIGKILL)
+        self.lab.start_again("controller")
+        wait_until(lambda: self.metric("waiting") == 1, lambda: "the next controller has it: " + self.lab.log())
+        self.collector.answers = [(503, {"Retry-After": "1"})]
+        self.collector.start()
+        wait_until(self.collector.taken, lambda: f"the trace: {self.collector.requests} {self.lab.log()}")
+        wait_until(lambda: self.metric("waiting") == 0, "it is known to be there")
+        (busy, first), (fine, second) = self.collector.requests
+        self.assertEqual((busy, fine, first), (503, 200, second))
+        [spans] = self.collector.taken()
+        self.assertEqual({"incident", "suspect", "advise"}, set(spans), "steering only observes")
+        incident = attributes_of(spans["incident"])
+        self.assertEqual((incident["fairlead.finding"], incident["fairlead.job"], incident["fairlead.hosts"], incident["fairlead.state"]),
+                         (str(found["id"]), found["job"], "h1", "over"))
+        self.assertEqual((self.metric("traces_total"), self.metric("given_up_total")), (1, 0))
 
 
 if __name__ == "__main__":

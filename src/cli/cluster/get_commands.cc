@@ -19,12 +19,12 @@
 #include "cli/cluster/cluster_report.h"
 #include "cli/command.h"
 #include "cli/finding_sheet.h"
-#include "cli/incident_trace.h"
 #include "cli/named_choice.h"
 #include "cli/output_files.h"
 #include "codec/field_rules.h"
 #include "report/json_value.h"
 #include "report/printable_text.h"
+#include "service/controller/incident_trace.h"
 
 namespace fairlead::cli {
 namespace {
@@ -173,7 +173,7 @@ int DescribeOneFinding(const DescribeOptions& options, ControllerHttp* controlle
   });
   files->Write(options.otlp, "Trace", [&] {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
-    return report::Dump(IncidentTrace(*detail, log, std::chrono::duration<double>(now).count()));
+    return report::Dump(service::IncidentTrace(*detail, log, std::chrono::duration<double>(now).count()));
   });
   files->WriteJson("JSON", [&] { return report::Dump(*json); });
   return files->status().ok() ? kExitOk : ReportError(files->status());

@@ -18,6 +18,8 @@
 #include "service/controller/cluster_history.h"
 #include "service/controller/controller_metrics.h"
 #include "service/controller/finding_json.h"
+#include "service/controller/incident_reporter.h"
+#include "service/controller/incident_trace.h"
 #include "service/controller/job_owner_file.h"
 #include "service/controller/job_trace.h"
 #include "service/controller/link_list_text.h"
@@ -48,6 +50,7 @@ constexpr std::string_view kSqlitePrefix = "sqlite:";
 constexpr size_t kEventsMax = 1000;
 constexpr SimDuration kHistoryLook = SimDuration(15'000'000'000);  // four in a period
 constexpr SimDuration kNewsPeriod = SimDuration(2'000'000'000);
+constexpr SimDuration kIncidentLook = SimDuration(1'000'000'000);
 
 Result<topology::AddressBook> LoadAddresses(const std::string& path, const topology::Fabric& fabric) {
   const Result<std::string> text = ReadWholeFile(path);
@@ -158,6 +161,9 @@ class ControllerDaemon::Parts {
   uint64_t BeginCheck(controller::NodeCheckRequest request);
   std::string Metrics();
   void LookAtCertificate();
+  Status BuildOutbox();
+  void LookAtIncidents(SimTime now);
+  void HandOut(const IncidentReporter::Incident& incident, const Json& log, SimTime now);
   Status ReportLink(const std::string& name, double health, bool both_directions, const std::string& who);
   // What `look` makes of the core, between two batches.
   template <class Look>
@@ -192,6 +198,10 @@ class ControllerDaemon::Parts {
   const LinkListText link_list_text_{fabric_};
   JobLooks job_looks_;
   SimTime next_look_;
+  std::unique_ptr<OtlpHttp> collector_;  // none: null, and so is the outbox
+  IncidentReporter incidents_;
+  SimTime next_incident_look_;
+  std::unique_ptr<IncidentOutbox> outbox_;
   std::unique_ptr<HttpGateway> gateway_;
   std::optional<ListWatch> list_watch_;
   Status logged_store_status_;
@@ -220,6 +230,9 @@ Status ControllerDaemon::Parts::BuildCore() {
 }
 
 Status ControllerDaemon::Parts::Begin() {
+  if (!options_.otlp.url.empty()) {
+    FL_ASSIGN_OR_RETURN(collector_, OtlpHttp::Open(options_.otlp));
+  }
   FL_RETURN_IF_ERROR(BuildCore());
   if (!options_.audit_file.empty()) {
     FL_ASSIGN_OR_RETURN(audit_, AuditLog::Open(options_.audit_file));
@@ -232,6 +245,7 @@ Status ControllerDaemon::Parts::Begin() {
       [this](controller::WatchInput&& input) { Watch(std::move(input)); });
   FL_RETURN_IF_ERROR(BuildDiagnosis());
   FL_RETURN_IF_ERROR(RestoreHistory());
+  FL_RETURN_IF_ERROR(BuildOutbox());
   return options_.http.empty() ? OkStatus() : BuildGateway();
 }
 
@@ -374,6 +388,46 @@ Status ControllerDaemon::Parts::RestoreHistory() {
   history_.Restore(SteadyUnixTime(), records);
   network_history_.Restore(SteadyUnixTime(), pictures);
   return OkStatus();
+}
+
+Status ControllerDaemon::Parts::BuildOutbox() {
+  if (collector_ == nullptr) return OkStatus();
+  IncidentOutbox::Surroundings surroundings;
+  surroundings.post = [this](const std::string& body) { return collector_->Post(body); };
+  surroundings.stop = [this] { collector_->Stop(); };
+  surroundings.note = [this](bool is_warning, const std::string& text) {
+    Note(SteadyUnixTime(),
+         {.severity = is_warning ? controller::Noted::Severity::kWarning : controller::Noted::Severity::kInfo,
+          .subject = "incident traces",
+          .text = text});
+  };
+  FL_ASSIGN_OR_RETURN(outbox_, IncidentOutbox::Start(options_.incident_traces, std::move(surroundings), store_.get()));
+  return OkStatus();
+}
+
+void ControllerDaemon::Parts::LookAtIncidents(SimTime now) {
+  if (outbox_ == nullptr || now < next_incident_look_) return;
+  next_incident_look_ = now + kIncidentLook;
+  const Json steering = actions_->steering().ToJson();
+  const auto findings = diagnosis_->Ask([](const auto& watch) { return watch.Findings(); });
+  for (const IncidentReporter::Incident& incident : incidents_.Look(now.seconds().value(), findings, steering)) {
+    HandOut(incident, steering.value("log", Json::array()), now);
+  }
+}
+
+void ControllerDaemon::Parts::HandOut(const IncidentReporter::Incident& incident, const Json& log, SimTime now) {
+  const auto detail =
+      diagnosis_->Ask([&](const auto& watch) { return FindingDetailOf(watch, incident.finding, fabric_); });
+  if (!detail) return;  // it was the oldest of very many
+  const Json trace = IncidentTrace(*detail, log, now.seconds().value());
+  const std::string id = IncidentTraceId(*detail);
+  const std::string label = fmt::format("finding {} of job {}", incident.finding.value(), detail->finding.job);
+  const std::string body = trace.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (incident.is_over) {
+    outbox_->Send(id, label, body);
+  } else {
+    outbox_->Keep(id, label, body);
+  }
 }
 
 void ControllerDaemon::Parts::LookAtCluster(SimTime now) {
@@ -541,6 +595,7 @@ std::string ControllerDaemon::Parts::Metrics() {
   snapshot.diagnosis = diagnosis_->counters();
   snapshot.steering = actions_->steering().numbers();
   snapshot.health_events = actions_->health_events();
+  if (outbox_ != nullptr) snapshot.incident_traces = outbox_->counters();
   if (engine_ != nullptr) snapshot.scheduler = engine_->numbers();
   snapshot.version = options_.core.version;
   snapshot.streams = server_->counters();
@@ -583,6 +638,7 @@ void ControllerDaemon::Parts::LogChanges() {
   LookAtCertificate();
   const SimTime now = SteadyUnixTime();
   LookAtCluster(now);
+  LookAtIncidents(now);
   if (gateway_ != nullptr) {
     list_watch_->Tick(now, gateway_->HasListeners(),
                       [this](const std::string& event, const Json& data) { gateway_->Publish(event, data); });

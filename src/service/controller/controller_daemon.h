@@ -8,6 +8,8 @@
 //                                                  |
 //                                                  v
 //                                             LiveActions --> steering, health events
+//                                                  |
+//              findings, log of steering --> IncidentReporter --> IncidentOutbox --> collector of OpenTelemetry
 //
 // Wiring only. Records of the daemon itself begin with "controller/": "controller/starts" counts its starts, from which
 // the epochs of answers follow, so that those of an earlier one are void.
@@ -21,6 +23,8 @@
 #include "controller/traffic_controller.h"
 #include "diagnosis/c4d/c4d_options.h"
 #include "service/controller/diagnosis_loop.h"
+#include "service/controller/incident_outbox.h"
+#include "service/controller/otlp_http.h"
 #include "service/controller/scheduler_engine.h"
 #include "service/controller/telemetry_recorder.h"
 #include "service/http/http_roles.h"
@@ -47,6 +51,8 @@ struct ControllerDaemonOptions {
   TelemetryRecorderOptions recordings = {};  // no folder: nothing is recorded
   diagnosis::c4d::C4dOptions c4d = {};
   LiveActionsOptions actions = {};
+  OtlpHttpOptions otlp = {};  // without a URL no traces of incidents are sent
+  IncidentOutboxOptions incident_traces = {};
   StartSchedulerEngine start_engine = {};  // empty: no scheduler is asked
 };
 
@@ -63,7 +69,7 @@ class ControllerDaemon {
   std::string http_address() const;            // empty: no gateway
 
   // To be called about each second: logs when the store fails and when it is well again, keeps the history of the
-  // cluster, and tells those who listen over HTTP what has changed.
+  // cluster, hands out traces of incidents, and tells those who listen over HTTP what has changed.
   void LogChanges();
   // Returns once the cores of traffic and of the diagnosis have answered: one that hangs is a reason to start again.
   void WaitUntilAlive();

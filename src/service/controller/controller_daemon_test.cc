@@ -155,6 +155,9 @@ TEST_F(ControllerDaemonTest, StartErrorsSayWhatIsWrong) {
   options = Options();
   options.store = "postgres:x";
   EXPECT_NE(StartError(options, StatusCode::kInvalidArgument).find("--store"), std::string::npos);
+  options = Options();
+  options.otlp.url = "collector:4318";
+  EXPECT_NE(StartError(options, StatusCode::kInvalidArgument).find("--otlp collector:4318"), std::string::npos);
   const auto first = ControllerDaemon::Start(Options());
   ASSERT_TRUE(first.ok()) << first.status().message();
   options = Options();

@@ -217,6 +217,17 @@ void AddActions(const ControllerSnapshot& snapshot, MetricList* list) {
               static_cast<double>(snapshot.health_events.waiting));
 }
 
+void AddIncidentTraces(const IncidentOutboxCounters& traces, MetricList* list) {
+  list->Counter("fairlead_otlp_traces_total", "Traces of incidents that the collector has taken.",
+                static_cast<double>(traces.sent));
+  list->Counter("fairlead_otlp_given_up_total", "Traces of incidents that are not sent any more.",
+                static_cast<double>(traces.given_up));
+  list->Counter("fairlead_otlp_failures_total", "Requests that the collector has not taken.",
+                static_cast<double>(traces.failures));
+  list->Gauge("fairlead_otlp_waiting", "Traces of incidents that wait to be sent.",
+              static_cast<double>(traces.waiting));
+}
+
 void AddScheduler(const SchedulerNumbers& scheduler, MetricList* list) {
   const auto count = [](const auto& counts, const std::string& what) {
     const auto found = counts.find(what);
@@ -269,6 +280,7 @@ std::string WriteMetrics(const ControllerSnapshot& snapshot, const topology::Fab
   AddLinks(snapshot.links, fabric, &list);
   AddFindings(snapshot, &list);
   AddActions(snapshot, &list);
+  AddIncidentTraces(snapshot.incident_traces, &list);
   AddScheduler(snapshot.scheduler, &list);
   return list.Write();
 }

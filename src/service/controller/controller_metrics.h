@@ -9,6 +9,7 @@
 
 #include "controller/traffic_controller.h"
 #include "service/controller/diagnosis_loop.h"
+#include "service/controller/incident_outbox.h"
 #include "service/controller/scheduler_engine.h"
 #include "service/steering/live_actions.h"
 #include "service/streams/controller_loop.h"
@@ -33,7 +34,8 @@ struct ControllerSnapshot {
   DiagnosisLoopCounters diagnosis;
   SteeringNumbers steering;
   HealthEventCounters health_events;
-  SchedulerNumbers scheduler;  // zeros without one
+  IncidentOutboxCounters incident_traces;  // zeros without a collector
+  SchedulerNumbers scheduler;              // zeros without one
   bool is_store_ok = true;
   std::optional<int64_t> certificate_expires_s;  // nothing: there is none
 };

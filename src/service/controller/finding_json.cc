@@ -75,15 +75,21 @@ std::string CulpritText(const model::Culprit& culprit, const topology::Fabric& f
   return report::CulpritText(culprit, NamesIn(fabric));
 }
 
-std::optional<Json> FindingJson(const controller::JobWatch& watch, model::FindingId id,
-                                const topology::Fabric& fabric) {
+std::optional<wire::FindingDetail> FindingDetailOf(const controller::JobWatch& watch, model::FindingId id,
+                                                   const topology::Fabric& fabric) {
   const std::vector<controller::WatchedFinding> all = watch.Findings();
   const auto found = std::ranges::find(all, id, [](const auto& watched) { return watched.finding.id; });
   if (found == all.end()) return std::nullopt;
   const report::CulpritNames names = NamesIn(fabric);
   wire::FindingDetail detail = MakeDetail(found->job, found->finding, watch.ProofOf(id), names);
   detail.history = HistoryOf(found->finding, all, names);
-  return codec::ToJson(detail);
+  return detail;
+}
+
+std::optional<Json> FindingJson(const controller::JobWatch& watch, model::FindingId id,
+                                const topology::Fabric& fabric) {
+  const auto detail = FindingDetailOf(watch, id, fabric);
+  return detail ? std::optional(codec::ToJson(*detail)) : std::nullopt;
 }
 
 std::vector<wire::FindingDetail> FindingsOfJob(const controller::JobWatch& watch, const std::string& job,

@@ -19,6 +19,8 @@ namespace fairlead::service {
 std::string CulpritText(const model::Culprit& culprit, const topology::Fabric& fabric);
 
 // The finding of that number with its proof and what was found about its hosts before; nothing: there is none.
+std::optional<wire::FindingDetail> FindingDetailOf(const controller::JobWatch& watch, model::FindingId id,
+                                                   const topology::Fabric& fabric);
 std::optional<Json> FindingJson(const controller::JobWatch& watch, model::FindingId id, const topology::Fabric& fabric);
 
 // Those of a job with their proofs, by number; at most the last `num_max`.

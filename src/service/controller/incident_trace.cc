@@ -1,4 +1,4 @@
-#include "cli/incident_trace.h"
+#include "service/controller/incident_trace.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,7 +14,7 @@
 #include "report/printable_text.h"
 #include "version.h"
 
-namespace fairlead::cli {
+namespace fairlead::service {
 
 namespace {
 
@@ -60,6 +60,12 @@ std::optional<double> NumberOf(const Json& line, const char* key) {
   const auto found = line.find(key);
   return found != line.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
 }
+
+std::string IncidentKey(const wire::LiveFinding& finding) {
+  return fmt::format("{} {} {}", finding.job, finding.id, Nanoseconds(finding.confirmed_at_s.value_or(0)));
+}
+
+std::string TraceIdOf(const std::string& key) { return fmt::format("{:016x}{:016x}", HashOf(key, 1), HashOf(key, 2)); }
 
 class IncidentTraceMaker {
  public:
@@ -116,6 +122,7 @@ void IncidentTraceMaker::AddSuspicion() {
   if (finding_.cleared_at_s) {
     incident.events.push_back({{"timeUnixNano", Nanoseconds(*finding_.cleared_at_s)}, {"name", "cleared"}});
   }
+  incident.attributes.push_back(TextAttribute("fairlead.state", finding_.cleared_at_s ? "over" : "holds"));
   incident.status = kStatusError;
   incident.message = finding_.text;
   spans_.push_back(std::move(incident));
@@ -211,8 +218,8 @@ Json IncidentTraceMaker::ToJson(const Span& span, size_t number) const {
 }
 
 Json IncidentTraceMaker::Make() {
-  key_ = fmt::format("{} {} {}", finding_.job, finding_.id, Nanoseconds(finding_.confirmed_at_s.value_or(0)));
-  trace_id_ = fmt::format("{:016x}{:016x}", HashOf(key_, 1), HashOf(key_, 2));
+  key_ = IncidentKey(finding_);
+  trace_id_ = TraceIdOf(key_);
   AddSuspicion();
   AddActions();
   AddReturn();
@@ -234,4 +241,6 @@ Json IncidentTrace(const wire::FindingDetail& detail, const Json& log, double no
   return IncidentTraceMaker(detail, log.is_array() ? log : none, now_s).Make();
 }
 
-}  // namespace fairlead::cli
+std::string IncidentTraceId(const wire::FindingDetail& detail) { return TraceIdOf(IncidentKey(detail.finding)); }
+
+}  // namespace fairlead::service

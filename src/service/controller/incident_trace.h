@@ -14,13 +14,17 @@
 //             ended has the length that is known.
 #pragma once
 
+#include <string>
+
 #include "report/json_value.h"
 #include "wire/finding_detail.h"
 
-namespace fairlead::cli {
+namespace fairlead::service {
 
 // Args: log: of /v1/steering, lines of the audit log, oldest first; may be empty. now_s: since 1970; what holds ends
 // then.
 report::Json IncidentTrace(const wire::FindingDetail& detail, const report::Json& log, double now_s);
+// Of its trace: 32 digits. It follows from the job, the finding's number, and when it was confirmed.
+std::string IncidentTraceId(const wire::FindingDetail& detail);
 
-}  // namespace fairlead::cli
+}  // namespace fairlead::service

@@ -1,4 +1,4 @@
-#include "cli/incident_trace.h"
+#include "service/controller/incident_trace.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-namespace fairlead::cli {
+namespace fairlead::service {
 namespace {
 
 using report::Json;
@@ -132,6 +132,7 @@ TEST(IncidentTraceTest, EachStepIsASpan) {
   EXPECT_EQ(spans["isolate host"]["events"].size(), 1u) << "the second attempt";
   EXPECT_EQ(spans["incident"]["status"]["code"], 2);
   EXPECT_EQ(trace, IncidentTrace(MakeIncident(), MakeLog(), 1'800'000'100)) << "same incident, same ids";
+  EXPECT_EQ(trace["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["traceId"], IncidentTraceId(MakeIncident()));
 }
 
 TEST(IncidentTraceTest, WhatHoldsEndsNow) {
@@ -147,4 +148,4 @@ TEST(IncidentTraceTest, WhatHoldsEndsNow) {
 }
 
 }  // namespace
-}  // namespace fairlead::cli
+}  // namespace fairlead::service
