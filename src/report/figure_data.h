@@ -7,9 +7,9 @@
 //                  [{label, color, x: […], y: […], low: […], high: […]}]
 //   kind schedule  the same x and frame; lanes: [{label, blocks: [[begin, end, height, text]]}]
 //   kind bar       series: [label], groups: [{label, values: […], marks: […]}]
-//   kind heat      rows, columns: [label]; marked_rows, marked_columns: [row or column]; spans: [[label, first column]];
-//                  scale: of what heat is the share; panels: [{heading, frame: [x, y, width and height of a cell] in
-//                  pixels, cells: [[row, column, heat, 1 where it is marked]]}]
+//   kind heat      rows, columns: [label]; marked_rows, marked_columns: [row or column]; spans: [[label, first
+//                  column]]; scale: of what heat is the share; panels: [{heading, frame: [x, y, width and height of a
+//                  cell] in pixels, cells: [[row, column, heat, 1 where it is marked]]}]
 //   kind hosts     hosts: [label]; end_s: of the axis; frame; rows: [[host, "job", "closed" or "mark", begin, end,
 //                  text]]
 //   kind waits     nodes: [{label, operation, culprit}]; waits: [[node, the one that it waits for]]
