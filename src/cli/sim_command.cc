@@ -90,11 +90,14 @@ Result<std::optional<sim::RecordingWindow>> FindRecordingWindow(const SimRunOpti
       sim::RecordingWindow{.from = SimTime::FromSeconds(Seconds(from)), .to = SimTime::FromSeconds(Seconds(to))});
 }
 
-int Deliver(const sim::SimulationReport& report, const topology::Fabric& fabric, const SimRunOptions& options,
+int Deliver(const sim::SimulationReport& report, const sim::Scenario& scenario, const SimRunOptions& options,
             const std::string& command_line, OutputFiles files) {
   files.Print(report::RenderText(report));
   files.WriteJson("JSON", [&] { return report::RenderJson(report); });
-  const auto page = [&] { return report::RenderHtml(report, {.command = command_line, .fabric = &fabric}); };
+  const auto page = [&] {
+    return report::RenderHtml(
+        report, {.command = command_line, .fabric = &scenario.fabric, .link_events = scenario.link_events});
+  };
   files.WritePage(options.page, page);
   files.Write(options.trace, "Timeline", [&] { return report::RenderTimeline(report); });
   for (const std::string& sentence : report::DescribeLeftOut(report)) fmt::print(stderr, "fairlead: {}\n", sentence);
@@ -144,7 +147,7 @@ int SimRun(const SimRunOptions& options, const std::string& command_line) {
       *scenario,
       {.recorded = *recorded, .num_threads = options.num_threads, .keeps_others = true, .reproduce = reproduce});
   if (!report.ok()) return ReportError(report.status());
-  return Deliver(*report, scenario->fabric, options, command_line, *std::move(files));
+  return Deliver(*report, *scenario, options, command_line, *std::move(files));
 }
 
 struct SimFwlOptions {

@@ -196,6 +196,43 @@ TEST(LineFigureTest, LabelsNeverOverlap) {
   EXPECT_LE(heights.back(), 300);
 }
 
+TEST(LineFigureTest, MomentsAreMarkedAndLabelsThatOverlapLeftOut) {
+  LineFigure figure = MakeLineFigure();
+  figure.x_domain = {0, 100};
+  figure.marks = {{20, "leaf0 down"}, {21, "leaf1 down"}, {70, "leaf0 up"}, {101, "beyond"}};
+  figure.notches = {5, 50, 200};
+  const std::string svg = Draw(figure);
+  EXPECT_EQ(FindMarkupError(svg), "");
+  EXPECT_EQ(Count(svg, "class=\"event\""), 3u);
+  EXPECT_EQ(Count(svg, "class=\"notch\""), 2u);
+  EXPECT_THAT(svg, HasSubstr("leaf0 down"));
+  EXPECT_THAT(svg, Not(HasSubstr("leaf1 down")));
+  EXPECT_THAT(svg, HasSubstr("leaf0 up"));
+}
+
+TEST(LineFigureTest, NoFigureHasAColourTwice) {
+  LineFigure figure = MakeLineFigure();
+  figure.title = "Load";
+  for (const size_t num_series : {1, 8, 9, 15, 16, 30}) {
+    figure.series.assign(num_series, figure.series[0]);
+    for (size_t i = 0; i < num_series; ++i) figure.series[i].label = std::to_string(i);
+    for (size_t i = 1; i < num_series; ++i) figure.series[i].color = (i - 1) % (kNumSeriesColors - 1) + 1;
+    figure.series[0].color = 0;
+    std::set<std::string> shown;
+    for (const LineFigure& one : SplitByColors(figure)) {
+      std::set<size_t> colors;
+      EXPECT_EQ(one.series[0].label, "0") << "what all are compared with";
+      for (const LineSeries& series : one.series) {
+        EXPECT_TRUE(colors.insert(series.color).second) << num_series;
+        shown.insert(series.label);
+      }
+      EXPECT_EQ(one.x_domain.high, figure.x_domain.high);
+      EXPECT_EQ(one.y_domain.high, figure.y_domain.high);
+    }
+    EXPECT_EQ(shown.size(), num_series);
+  }
+}
+
 HeatMapFigure MakeHeatMap(size_t num_rows, size_t num_columns) {
   HeatMapFigure figure;
   figure.row_labels.assign(num_rows, "row");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "report/congestion_report.h"
 #include "report/control_report.h"
@@ -215,19 +216,41 @@ std::string RenderReproduction(const sim::SimulationReport& report, const HtmlOp
   return html + RenderRunTable(report) + "</section>\n";
 }
 
+// "leaf0->spine1 down" for both directions of a cable; "5 links change" for several at one moment.
+std::vector<LineMark> MarkLinkChanges(const HtmlOptions& options) {
+  if (options.fabric == nullptr) return {};
+  std::map<double, std::vector<const sim::LinkEvent*>> at;
+  for (const sim::LinkEvent& event : options.link_events) at[event.time.seconds().value()].push_back(&event);
+  std::vector<LineMark> marks;
+  for (const auto& [time_s, events] : at) {
+    const sim::LinkEvent& first = *events.front();
+    const std::string state = first.health <= 0  ? "down"
+                              : first.health < 1 ? fmt::format("at {}", FormatPercent(first.health))
+                                                 : "up";
+    const bool is_cable = std::ranges::all_of(events, [&](const sim::LinkEvent* event) {
+      return event->health == first.health &&
+             (event->link == first.link || event->link == options.fabric->reverse(first.link));
+    });
+    marks.push_back({time_s, is_cable ? fmt::format("{} {}", options.fabric->LinkName(first.link), state)
+                                      : fmt::format("{} change", FormatCount(events.size(), "link"))});
+  }
+  return marks;
+}
+
 std::string RenderBody(const sim::SimulationReport& report, const HtmlOptions& options) {
   const std::vector<PolicySummary> summaries = SummarizePolicies(report);
   if (summaries.empty()) return RenderHeader(report, summaries, "") + "<p>Nothing was run.</p>\n" + RenderNotes(report);
 
   const std::vector<PolicyComparison> comparisons = CompareWithBaseline(report, summaries);
   std::string html = RenderHeader(report, summaries, AnswerOf(summaries, comparisons));
-  const FigureInput input{report, summaries, comparisons};
+  const FigureInput input{report, summaries, comparisons, MarkLinkChanges(options)};
   html += RenderHeadline(summaries, comparisons);
   html += RenderPolicyTable(input);
   html += RenderSentences("Doubts about the input", report.doubts);
   html += RenderSentences("Jobs without progress", DescribeStalledJobs(report));
   html += RenderVerdicts(comparisons);
   html += RenderFigures("GPU utilization over time", DrawUtilization(input), false);
+  html += RenderSentences("Before, during and after changes of links", CompareStretches(input));
   html += RenderFigures("Network and jobs over time", DrawNetworkOverTime(input), true);
   std::vector<PageFigure> slowdowns = DrawSlowdowns(input);
   for (PageFigure& figure : DrawJobChanges(input)) slowdowns.push_back(std::move(figure));

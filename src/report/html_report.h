@@ -4,8 +4,10 @@
 // Light and dark by the reader's setting, and on paper.
 #pragma once
 
+#include <span>
 #include <string>
 
+#include "sim/outside_events.h"
 #include "sim/run_result.h"
 #include "topology/fabric.h"
 
@@ -16,6 +18,8 @@ struct HtmlOptions {
   std::string command;
   // That of the scenario, for the picture of the network; null: there is none. Must outlive the call only.
   const topology::Fabric* fabric = nullptr;
+  // Of the scenario, in any order: marked on axes of time where there is a fabric.
+  std::span<const sim::LinkEvent> link_events = {};
 };
 
 // Headline numbers, table of policies, why they differ, figures (page_figures.h), table of jobs, assumptions, how to

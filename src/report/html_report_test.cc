@@ -10,6 +10,7 @@
 #include "report/markup_check.h"
 #include "report/report_script.h"
 #include "report/report_test_data.h"
+#include "topology/clos_fabrics.h"
 
 namespace fairlead::report {
 namespace {
@@ -128,6 +129,29 @@ TEST(HtmlReportTest, PartialRunsAreMarked) {
   ExpectSound(page);
   ExpectHas(page, "PARTIAL: 1 of 4 runs stopped");
   ExpectHas(page, "PARTIAL 1/2");
+}
+
+TEST(HtmlReportTest, ChangesOfLinksAreMarkedAndComparedWithBefore) {
+  const auto fabric = topology::BuildClos({.leaves = 2, .hosts_per_leaf = 1, .spines = 2});
+  ASSERT_TRUE(fabric.ok());
+  const LinkId up = fabric->FindLink("leaf0->spine1");
+  sim::SimulationReport report = MakeSmallReport();
+  for (sim::RunResult& run : report.runs) {
+    run.timeline.bin_s = 10;
+    run.timeline.gpu_busy = {0.5, 0.5, 0.2, 0.2, 0.4, 0.4};
+    run.timeline.running_jobs.assign(6, 2);
+  }
+  const auto at = [](double seconds) { return SimTime::FromSeconds(Seconds(seconds)); };
+  const std::vector<sim::LinkEvent> events = {
+      {at(40), up, 1}, {at(20), up, 0}, {at(20), fabric->reverse(up), 0}, {at(40), LinkId(0u), 0.5}};
+  const std::string page = RenderHtml(report, {.command = "", .fabric = &*fabric, .link_events = events});
+  ExpectSound(page);
+  ExpectHas(page, "leaf0-&gt;spine1 down");
+  ExpectHas(page, "2 links change");
+  ExpectHas(page, "Before the first change, at 20 s: busy under ecmp 50.0 %");
+  ExpectHas(page, "From then to the last change, at 40 s: busy under ecmp 20.0 %");
+  ExpectHas(page, "After it, to 60 s: busy under ecmp 40.0 %");
+  ExpectLacks(RenderHtml(report, {.command = "", .fabric = &*fabric}), "Before the first change");
 }
 
 TEST(HtmlReportTest, StalledJobsAreNamed) {

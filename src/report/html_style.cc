@@ -81,6 +81,8 @@ svg .small { font-size: 10px; }
 svg .axis-label { fill: var(--muted); font-weight: 600; }
 svg .panel-heading { font-size: 13.5px; font-weight: 650; }
 svg .middle { text-anchor: middle; } svg .end { text-anchor: end; }
+svg .event { stroke: var(--ink); stroke-dasharray: 3 3; opacity: 0.6; vector-effect: non-scaling-stroke; }
+svg .notch { stroke: var(--muted); stroke-width: 1.5; vector-effect: non-scaling-stroke; }
 svg .grid { stroke: var(--grid); } svg .axis { stroke: var(--rule); } svg .connector { stroke: var(--rule); stroke-width: 3; }
 .s0 { --c: var(--s0); } .s1 { --c: var(--s1); } .s2 { --c: var(--s2); } .s3 { --c: var(--s3); }
 .s4 { --c: var(--s4); } .s5 { --c: var(--s5); } .s6 { --c: var(--s6); } .s7 { --c: var(--s7); }

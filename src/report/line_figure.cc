@@ -17,6 +17,9 @@ constexpr double kLineMarginBottom = 44;
 constexpr double kLineMarginLeft = 52;
 constexpr double kLabelGap = 15;  // between two labels at the ends of curves
 constexpr size_t kEndLabelColumns = 18;
+constexpr size_t kMarkLabelColumns = 30;
+constexpr double kNotchHeight = 7;
+constexpr double kSmallLabel = 0.85;  // width of a small label, of that of others
 constexpr size_t kNumXTicks = 8;
 constexpr size_t kNumYTicks = 6;
 
@@ -121,6 +124,25 @@ std::vector<double> PlaceLabels(const LineFigure& figure, const LinePlot& plot) 
   return heights;
 }
 
+void DrawMarks(const LineFigure& figure, const LinePlot& plot, SvgFigure& svg) {
+  const double bottom = plot.frame.y + plot.frame.height;
+  double next = plot.frame.x;  // where there is room for a label
+  for (const LineMark& mark : figure.marks) {
+    if (mark.x < plot.x_domain.low || mark.x > plot.x_domain.high) continue;
+    const double x = plot.x(mark.x);
+    svg.AddLine({x, plot.frame.y - 4}, {x, bottom}, "event");
+    const std::string label = TruncateToWidth(mark.label, kMarkLabelColumns);
+    const double width = kSmallLabel * LabelWidth(label);
+    if (x < next || x + width > figure.width) continue;
+    svg.AddText({x + 3, plot.frame.y - 6}, label, "tick small mark-label");
+    next = x + width + 6;
+  }
+  for (const double notch : figure.notches) {
+    if (notch < plot.x_domain.low || notch > plot.x_domain.high) continue;
+    svg.AddLine({plot.x(notch), bottom - kNotchHeight}, {plot.x(notch), bottom}, "notch");
+  }
+}
+
 std::string DataOf(const LineFigure& figure, const LinePlot& plot) {
   Json list = Json::array();
   for (const LineSeries& series : figure.series) {
@@ -170,6 +192,7 @@ std::string Draw(const LineFigure& figure) {
   const LinePlot plot = MakeLinePlot(figure);
   svg.SetData(DataOf(figure, plot));
   DrawAxes(figure, plot, svg);
+  DrawMarks(figure, plot, svg);
   for (const LineSeries& series : figure.series) DrawBand(series, plot, svg);
   for (const LineSeries& series : figure.series) DrawCurve(series, plot, svg);
   const std::vector<double> heights = PlaceLabels(figure, plot);
@@ -179,6 +202,21 @@ std::string Draw(const LineFigure& figure) {
                 SeriesStyle(figure.series[i].color) + " curve-label");
   }
   return svg.Finish();
+}
+
+std::vector<LineFigure> SplitByColors(const LineFigure& figure) {
+  if (figure.series.size() <= kNumSeriesColors) return {figure};
+  constexpr size_t kOthers = kNumSeriesColors - 1;
+  const size_t num_figures = (figure.series.size() - 1 + kOthers - 1) / kOthers;
+  std::vector<LineFigure> figures(num_figures, figure);
+  for (size_t f = 0; f < num_figures; ++f) {
+    const size_t first = 1 + f * kOthers, last = std::min(first + kOthers, figure.series.size());
+    figures[f].title += fmt::format(" ({} of {})", f + 1, num_figures);
+    figures[f].series = {figure.series.front()};
+    figures[f].series.insert(figures[f].series.end(), figure.series.begin() + static_cast<ptrdiff_t>(first),
+                             figure.series.begin() + static_cast<ptrdiff_t>(last));
+  }
+  return figures;
 }
 
 }  // namespace fairlead::report

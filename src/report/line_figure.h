@@ -26,6 +26,12 @@ struct LineSeries {
   bool stepped = false;
 };
 
+// A moment that all curves share: a line across the figure. Labels that would overlap are left out.
+struct LineMark {
+  double x = 0;
+  std::string label;
+};
+
 struct LineFigure {
   std::string title;
   std::string description;
@@ -36,6 +42,8 @@ struct LineFigure {
   std::vector<Tick> x_ticks;
   std::vector<Tick> y_ticks;
   std::vector<LineSeries> series;
+  std::vector<LineMark> marks = {};  // x ascending
+  std::vector<double> notches = {};  // moments of less weight: short lines at the axis
   double width = 1080;
   double height = 300;
 };
@@ -45,5 +53,9 @@ void FitAxes(LineFigure* figure);
 
 // Values outside the domains are drawn at their border.
 std::string Draw(const LineFigure& figure);
+
+// The same axes again for each few of the series, so that no two of a figure have the same colour: the first series is
+// in all of them. One figure where there are at most kNumSeriesColors.
+std::vector<LineFigure> SplitByColors(const LineFigure& figure);
 
 }  // namespace fairlead::report

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "report/html_page.h"
+#include "report/line_figure.h"
 #include "report/policy_comparison.h"
 #include "report/run_summary.h"
 #include "sim/run_result.h"
@@ -18,6 +19,7 @@ struct FigureInput {
   const sim::SimulationReport& report;
   const std::vector<PolicySummary>& summaries;
   const std::vector<PolicyComparison>& comparisons;
+  std::vector<LineMark> link_changes = {};  // x in seconds, ascending
 
   size_t ColorOf(const std::string& policy) const;
   // In report order.
@@ -28,6 +30,9 @@ struct FigureInput {
 
 // GPU utilization over simulated time: per policy the mean over draws, with a band from the least to the greatest.
 std::vector<PageFigure> DrawUtilization(const FigureInput& input);
+// Utilization before the first change of a link, until the last one, and after it, for each policy; empty: no link
+// changes.
+std::vector<std::string> CompareStretches(const FigureInput& input);
 // Load of the network, and jobs that run, over the same time.
 std::vector<PageFigure> DrawNetworkOverTime(const FigureInput& input);
 // Share of jobs at or below a slowdown, all draws pooled.

@@ -175,7 +175,9 @@ std::vector<PageFigure> DrawSlowdowns(const FigureInput& input) {
     caption += fmt::format(" {} of {} lie beyond the right edge, up to {}.", FormatCount(num_beyond),
                            FormatCount(all.size()), FormatSlowdown(*std::max_element(all.begin(), all.end())));
   }
-  return {{figure.title, Draw(figure), caption}};
+  std::vector<PageFigure> figures;
+  for (const LineFigure& one : SplitByColors(figure)) figures.push_back({one.title, Draw(one), caption});
+  return figures;
 }
 
 std::vector<PageFigure> DrawJobChanges(const FigureInput& input) {

@@ -1,8 +1,10 @@
 // How busy GPUs and network were over time, and how many jobs ran.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "report/line_figure.h"
 #include "report/number_format.h"
@@ -91,6 +93,18 @@ LineSeries MakeSeries(const FigureInput& input, const PolicySummary& summary, Bi
   return series;
 }
 
+// Of the first draw of the policy that is compared with the baseline first; at most that many: more are no news.
+std::vector<double> ReplansOf(const FigureInput& input) {
+  constexpr size_t kReplansMax = 200;
+  if (input.comparisons.empty()) return {};
+  const auto runs = input.RunsOf(input.comparisons.front().candidate);
+  if (runs.empty()) return {};
+  std::vector<double> times;
+  for (const sim::ControlChange& change : runs.front()->control) times.push_back(change.time_s);
+  if (times.size() > kReplansMax) times.clear();
+  return times;
+}
+
 // One curve for each policy, over all of the time.
 LineFigure MakeFigure(const FigureInput& input, BinValue value, const TimeBins& bins) {
   LineFigure figure;
@@ -100,7 +114,25 @@ LineFigure MakeFigure(const FigureInput& input, BinValue value, const TimeBins& 
   for (const PolicySummary& summary : input.summaries) {
     figure.series.push_back(MakeSeries(input, summary, value, bins));
   }
+  figure.marks = input.link_changes;
+  figure.notches = ReplansOf(input);
   return figure;
+}
+
+std::vector<PageFigure> DrawAll(const LineFigure& figure, const std::string& caption) {
+  std::vector<PageFigure> figures;
+  for (const LineFigure& one : SplitByColors(figure)) figures.push_back({one.title, Draw(one), caption});
+  return figures;
+}
+
+// Mean over the draws of a policy; NaN: nothing is known of that time.
+double MeanBusy(const FigureInput& input, const std::string& policy, double from_s, double to_s) {
+  std::vector<double> values;
+  for (const sim::RunResult* run : input.RunsOf(policy)) {
+    if (run->timeline.bin_s > 0) values.push_back(MeanOf(run->timeline, BusyOf, from_s, to_s));
+  }
+  const Spread spread = SpreadOf(values);
+  return spread.known() ? spread.mean : std::nan("");
 }
 
 void AddPercentTicks(double high, LineFigure* figure) {
@@ -137,7 +169,36 @@ std::vector<PageFigure> DrawUtilization(const FigureInput& input) {
   const bool has_band = std::ranges::any_of(figure.series, [](const LineSeries& one) { return !one.band_low.empty(); });
   if (has_band) caption += " Curve: mean over draws; band: minimum to maximum.";
   caption += fmt::format(" Averages over {}; gaps are times without a running job.", FormatDuration(bins.step_s));
-  return {{figure.title, Draw(figure), caption}};
+  if (!figure.notches.empty()) {
+    caption +=
+        fmt::format(" Short lines at the axis: re-plans of {} that changed jobs.", input.comparisons.front().candidate);
+  }
+  return DrawAll(figure, caption);
+}
+
+std::vector<std::string> CompareStretches(const FigureInput& input) {
+  const TimeBins bins = PlanBins(input.report);
+  if (bins.count == 0 || input.link_changes.empty()) return {};
+  const double first_s = input.link_changes.front().x, last_s = input.link_changes.back().x;
+  struct Stretch {
+    std::string name;
+    double from_s, to_s;
+  };
+  const Stretch stretches[] = {
+      {fmt::format("Before the first change, at {}", FormatDuration(first_s)), 0, first_s},
+      {fmt::format("From then to the last change, at {}", FormatDuration(last_s)), first_s, last_s},
+      {fmt::format("After it, to {}", FormatDuration(bins.end_s)), last_s, bins.end_s},
+  };
+  std::vector<std::string> sentences;
+  for (const Stretch& stretch : stretches) {
+    std::vector<std::string> parts;
+    for (const PolicySummary& summary : input.summaries) {
+      const double busy = MeanBusy(input, summary.policy, stretch.from_s, stretch.to_s);
+      if (std::isfinite(busy)) parts.push_back(fmt::format("{} {}", summary.policy, FormatPercent(busy)));
+    }
+    if (!parts.empty()) sentences.push_back(fmt::format("{}: busy under {}.", stretch.name, fmt::join(parts, ", ")));
+  }
+  return sentences;
 }
 
 std::vector<PageFigure> DrawNetworkOverTime(const FigureInput& input) {
@@ -152,7 +213,7 @@ std::vector<PageFigure> DrawNetworkOverTime(const FigureInput& input) {
     load.height = 220;
     // Round percents, so that labels are exact.
     AddPercentTicks(std::min(1.0, most > 0.25 ? std::ceil(most * 5) / 5 : std::ceil(most * 50) / 50), &load);
-    figures.push_back({load.title, Draw(load), "Bytes carried relative to the capacity of all network links."});
+    figures = DrawAll(load, "Bytes carried relative to the capacity of all network links.");
   }
   LineFigure jobs = MakeFigure(input, JobsOf, bins);
   if (GreatestOf(jobs) > 0) {
@@ -162,7 +223,7 @@ std::vector<PageFigure> DrawNetworkOverTime(const FigureInput& input) {
     jobs.height = 200;
     jobs.y_domain = {0, GreatestOf(jobs)};
     jobs.y_ticks = PlanTicks(jobs.y_domain, 5);
-    figures.push_back({jobs.title, Draw(jobs), ""});
+    for (PageFigure& figure : DrawAll(jobs, "")) figures.push_back(std::move(figure));
   }
   return figures;
 }

@@ -95,6 +95,13 @@ class ReportTest(unittest.TestCase):
         after = self.browser.evaluate(ticks)
         self.assertEqual(len(set(after)), 1, "all show the same stretch")
         self.assertNotEqual(before[0], after[0])
+        # What happened then has moved with the curves: each event is where the axis has its time.
+        places = self.browser.evaluate("[...document.querySelector('svg.zooms').querySelectorAll('.event')].map(e => { const b = e.getBoundingClientRect(); return b.x + b.width / 2; })")
+        axis = self.browser.evaluate("(() => { const t = [...document.querySelector('svg.zooms').querySelectorAll('.tick.middle')].filter(t => !t.classList.contains('off'))"
+                                     ".map(t => { const b = t.getBoundingClientRect(); return [parseFloat(t.textContent), b.x + b.width / 2]; }); return [t[0], t[t.length - 1]]; })()")
+        (low, x_low), (high, x_high) = axis
+        times = [low + (place - x_low) / (x_high - x_low) * (high - low) for place in places]
+        self.assertTrue(any(abs(time - 60) < 0.5 for time in times), times)
         self.assertIn("t=", self.browser.evaluate("location.hash"))
         hash = self.browser.evaluate("location.hash")
         self.open(hash=hash)

@@ -318,6 +318,12 @@ class Chart {
       else if (mark.localName === "circle") mark.setAttribute("transform", `translate(${scale * mark.cx.baseVal.value + shift - mark.cx.baseVal.value} 0)`);
       else mark.setAttribute("transform", `matrix(${scale} 0 0 1 ${shift} 0)`);
     }
+    for (const label of this.labels) {
+      const x = label.x.baseVal[0].value;
+      const move = isAll ? 0 : scale * x + shift - x;
+      label.setAttribute("transform", `translate(${move} 0)`);
+      label.classList.toggle("off", x + move < this.left || x + move > this.left + this.width);
+    }
     for (const tick of this.ticks) tick.classList.toggle("off", !isAll);
     this.ownTicks.replaceChildren();
     if (!isAll) {
@@ -335,13 +341,14 @@ class Chart {
     const id = `frame-${++numFigures}`;
     const clip = makeShape("clipPath", { id });
     clip.append(makeShape("rect", { x: this.left, y: this.top - 3, width: this.width, height: this.height + 6 }));
-    this.marks = [...this.svg.querySelectorAll(".curve, .band, .dot")].filter((mark) => mark.localName !== "text" && this.#isInside(mark));
+    this.marks = [...this.svg.querySelectorAll(".curve, .band, .dot, .event, .notch")].filter((mark) => mark.localName !== "text" && this.#isInside(mark));
+    this.labels = [...this.svg.querySelectorAll(".mark-label")];
     const layer = makeShape("g", { "clip-path": `url(#${id})` });
     (this.marks[0] ?? this.svg.lastElementChild).before(layer);
     layer.append(...this.marks);
     this.svg.prepend(clip);
     this.ticks = [...this.svg.querySelectorAll("text.tick.middle, line")].filter((mark) =>
-      mark.localName === "text" ? Number(mark.getAttribute("y")) > this.top + this.height : mark.getAttribute("x1") === mark.getAttribute("x2"));
+      mark.localName === "text" ? Number(mark.getAttribute("y")) > this.top + this.height : mark.getAttribute("x1") === mark.getAttribute("x2") && !this.marks.includes(mark));
     this.tickY = this.ticks.find((mark) => mark.localName === "text")?.getAttribute("y") ?? this.top + this.height + 18;
     this.ownTicks = makeShape("g", {});
     this.svg.append(this.ownTicks);
