@@ -3,8 +3,9 @@
 //
 // JSON in the attribute data-figure of each figure's svg element:
 //
-//   kind line      x, y: {label, low, high, ticks: [[value, label]]}, frame: [x, y, width, height] in pixels, series:
-//                  [{label, color, x: […], y: […], low: […], high: […]}]
+//   kind line      timeline: whether x is a moment, if it is a time; x, y: {label, low, high, ticks: [[value, label]]},
+//                  frame: [x, y, width, height] in pixels, series: [{label, color, x: […], y: […], low: […], high:
+//                  […]}]
 //   kind schedule  the same x and frame; lanes: [{label, blocks: [[begin, end, height, text]]}]
 //   kind bar       series: [label], groups: [{label, values: […], marks: […]}]
 //   kind heat      rows, columns: [label]; marked_rows, marked_columns: [row or column]; spans: [[label, first

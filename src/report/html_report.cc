@@ -252,6 +252,8 @@ std::string RenderBody(const sim::SimulationReport& report, const HtmlOptions& o
   html += RenderFigures("GPU utilization over time", DrawUtilization(input), false);
   html += RenderSentences("Before, during and after changes of links", CompareStretches(input));
   html += RenderFigures("Network and jobs over time", DrawNetworkOverTime(input), true);
+  html += RenderFigures("Completion and waiting of jobs", DrawCompletionTimes(input), true, true);
+  html += RenderFigures("Sizes over time", DrawSizesOverTime(input), true);
   std::vector<PageFigure> slowdowns = DrawSlowdowns(input);
   for (PageFigure& figure : DrawJobChanges(input)) slowdowns.push_back(std::move(figure));
   html += RenderFigures("Slowdown of jobs", slowdowns, true, true);

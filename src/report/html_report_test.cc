@@ -154,6 +154,34 @@ TEST(HtmlReportTest, ChangesOfLinksAreMarkedAndComparedWithBefore) {
   ExpectLacks(RenderHtml(report, {.command = "", .fabric = &*fabric}), "Before the first change");
 }
 
+TEST(HtmlReportTest, ElasticJobsHaveTimesAndSizes) {
+  sim::SimulationReport report = MakeSmallReport();
+  ExpectLacks(RenderHtml(report), "Sizes over time");
+  for (sim::RunResult& run : report.runs) {
+    run.allocation = run.policy == "ecmp" ? "fcfs" : "aiturbo";
+    for (sim::JobResult& job : run.jobs) {
+      job.arrival_s = 10;
+      job.end_s = 100;
+      job.finished = true;
+      job.allocation = sim::AllocationResult{.sizes = {{20, 8, ""}, {50, 0, ""}, {60, 16, ""}}, .waited_s = 20};
+    }
+  }
+  report.runs[0].jobs[0].finished = false;
+  const std::string page = RenderHtml(report);
+  ExpectSound(page);
+  for (const char* title :
+       {"Completion times", "Time without GPUs", "Sizes over time under ecmp", "Sizes over time under crux"}) {
+    ExpectHas(page, title);
+  }
+  const std::string name = report.runs[0].jobs[0].name;
+  ExpectHas(page, name + ": waits from 10 s to 20 s");
+  ExpectHas(page, name + ": 8 GPUs from 20 s to 50 s");
+  ExpectHas(page, name + ": waits from 50 s to 60 s");
+  ExpectHas(page, name + ": 16 GPUs from 60 s to 100 s");
+  // Of ecmp's four jobs in two draws one has not ended: its curve ends at three quarters.
+  ExpectHas(page, "0.75]");
+}
+
 TEST(HtmlReportTest, StalledJobsAreNamed) {
   sim::SimulationReport report = MakeSmallReport();
   ExpectLacks(RenderHtml(report), "Jobs without progress");

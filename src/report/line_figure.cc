@@ -163,6 +163,7 @@ std::string DataOf(const LineFigure& figure, const LinePlot& plot) {
     list.push_back(std::move(one));
   }
   return FigureText({{"kind", "line"},
+                     {"timeline", figure.is_timeline},
                      {"x", FigureAxis(figure.x_label, figure.x_domain, figure.x_ticks)},
                      {"y", FigureAxis(figure.y_label, figure.y_domain, figure.y_ticks)},
                      {"frame", FigureFrame(plot.frame)},

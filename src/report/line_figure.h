@@ -44,6 +44,8 @@ struct LineFigure {
   std::vector<LineSeries> series;
   std::vector<LineMark> marks = {};  // x ascending
   std::vector<double> notches = {};  // moments of less weight: short lines at the axis
+  // Whether a time on its axis is a moment, the same in all such figures of a page, and not a duration.
+  bool is_timeline = true;
   double width = 1080;
   double height = 300;
 };

@@ -35,6 +35,10 @@ std::vector<PageFigure> DrawUtilization(const FigureInput& input);
 std::vector<std::string> CompareStretches(const FigureInput& input);
 // Load of the network, and jobs that run, over the same time.
 std::vector<PageFigure> DrawNetworkOverTime(const FigureInput& input);
+// Where an allocation policy decides: completion times and times without GPUs, all draws pooled; sizes over time in the
+// first draw, a figure for each allocation policy, all on the same axes.
+std::vector<PageFigure> DrawCompletionTimes(const FigureInput& input);
+std::vector<PageFigure> DrawSizesOverTime(const FigureInput& input);
 // Share of jobs at or below a slowdown, all draws pooled.
 std::vector<PageFigure> DrawSlowdowns(const FigureInput& input);
 // The jobs with the greatest changes of GPU-hours, and their slowdown under each policy.

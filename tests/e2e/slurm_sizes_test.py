@@ -143,12 +143,13 @@ class SlurmSizesTest(unittest.TestCase):
         self.assertLess(self.runs_of(first)[1][0], NUM_HOSTS)
         self.assertGreater(self.runs_of(first)[1][1], 50, "it goes on from its checkpoint")
         self.wait_until(lambda: self.final(second), "end of the second job")
-        self.wait_until(lambda: self.nodes_of(first) == NUM_HOSTS, "first job that grows again")
+        # To how many, its measured speeds decide: beside other work the greatest size need not have been the fastest.
+        self.wait_until(lambda: self.nodes_of(first) > NUM_HOSTS // 2, "first job that grows again")
         [size] = self.get("/v1/slurm")["sizes"]
         self.assertTrue(size["reason"])
         self.assertGreater(size["restart_cost_s"], 0)
         shown = self.cluster.run(str(FAIRLEAD), "get", "sizes", "--server", self.page)
-        self.assertRegex(shown, rf"(?m)^ *{first} +6 +1-6 +20,000 .*resized: place 1 of 1")
+        self.assertRegex(shown, rf"(?m)^ *{first} +[456] +1-6 +20,000 .*resized: place 1 of 1")
         self.cluster.run("scancel", first)
         self.wait_until(lambda: not self.get("/v1/slurm")["sizes"], "end of all")
 

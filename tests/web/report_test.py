@@ -114,6 +114,13 @@ class ReportTest(unittest.TestCase):
         self.assertGreater(self.count("svg.zooms .curve.off"), 0)
         self.calm()
 
+    def test_durations_do_not_zoom_with_moments(self):
+        self.open("sched.html")
+        figures = self.browser.evaluate("[...document.querySelectorAll('svg[data-figure]')].map(s => [JSON.parse(s.dataset.figure), s.classList.contains('zooms')])")
+        shares = [zooms for figure, zooms in figures if figure["kind"] == "line" and figure["y"]["label"] == "share of jobs"]
+        self.assertTrue(shares and not any(shares))
+        self.assertTrue(any(zooms for _, zooms in figures))
+
     def test_what_a_finger_has_asked_for_stays(self):
         self.open()
         place = self.browser.evaluate("(() => { const svg = document.querySelector('svg.zooms'); svg.scrollIntoView({block: 'center'});"

@@ -293,7 +293,7 @@ class Chart {
     this.high = figure.x.high;
     this.from = this.low;
     this.to = this.high;
-    if (this.x.seconds !== null) this.#beZoomable();
+    if (this.x.seconds !== null && figure.timeline !== false) this.#beZoomable();
     if (figure.kind === "line") this.#beAsked();
   }
 

@@ -40,6 +40,7 @@ std::vector<report::Tick> TimeTicks(double most_s) {
 PageFigure DrawDistribution(const SchedReport& report, std::string title, std::string caption,
                             const std::function<std::vector<double>(const SchedRun&)>& times) {
   LineFigure figure;
+  figure.is_timeline = false;
   figure.title = title;
   figure.description = "Share of jobs at or below each time. The axis is logarithmic.";
   figure.x_label = "time";
