@@ -14,8 +14,6 @@ namespace fairlead::report {
 namespace {
 
 constexpr size_t kElasticLanesMax = 40;
-constexpr double kLeastBar = 0.15;  // of a lane: one GPU of many is still seen
-constexpr double kWaitBar = 0.06;
 
 using JobSeconds = double (*)(const sim::JobResult& job);
 
@@ -62,26 +60,9 @@ LineFigure DistributionFigure(const FigureInput& input, bool ended_only, JobSeco
 }
 
 ScheduleLane LaneOf(const sim::JobResult& job, uint32_t most_gpus, size_t color) {
-  ScheduleLane lane{.label = job.name, .color = color, .is_faint = false, .blocks = {}};
-  const auto add = [&](double from_s, double to_s, uint32_t num_gpus) {
-    if (to_s <= from_s) return;
-    const double share = static_cast<double>(num_gpus) / most_gpus;
-    lane.blocks.push_back(
-        {.begin_s = from_s,
-         .end_s = to_s,
-         .height = num_gpus == 0 ? kWaitBar : std::max(kLeastBar, share),
-         .text = fmt::format("{}: {} from {} to {}", job.name, num_gpus == 0 ? "waits" : FormatCount(num_gpus, "GPU"),
-                             FormatDuration(from_s), FormatDuration(to_s))});
-  };
-  double since_s = job.arrival_s;
-  uint32_t num_gpus = 0;
-  for (const sim::SizeChange& change : job.allocation->sizes) {
-    add(since_s, std::min(change.time_s, job.end_s), num_gpus);
-    since_s = change.time_s;
-    num_gpus = change.num_gpus;
-  }
-  add(since_s, job.end_s, num_gpus);
-  return lane;
+  std::vector<HeldGpus> sizes;
+  for (const sim::SizeChange& change : job.allocation->sizes) sizes.push_back({change.time_s, change.num_gpus});
+  return SizeLane(job.name, job.arrival_s, job.end_s, sizes, most_gpus, color);
 }
 
 // Those that changed most often, in order of arrival.
@@ -140,16 +121,7 @@ std::vector<PageFigure> DrawSizesOverTime(const FigureInput& input) {
   for (const sim::RunResult* run : runs) {
     const std::vector<const sim::JobResult*> jobs = ChooseJobs(*run);
     if (jobs.empty() || !(end_s > 0)) continue;
-    ScheduleFigure figure;
-    figure.title = fmt::format("Sizes over time under {}", run->policy);
-    figure.description = fmt::format("GPUs that {} hold over time; a bar is as high as its share of {}.",
-                                     FormatCount(jobs.size(), "job"), FormatCount(most_gpus, "GPU"));
-    figure.end_s = end_s;
-    figure.ticks = PlanTimeTicks({0, end_s}, 10);
-    figure.time_label = "simulated time";
-    figure.width = 1080;
-    figure.lane_height = 12;
-    figure.lane_gap = 2;
+    ScheduleFigure figure = SizesFigure(run->policy, jobs.size(), most_gpus, end_s);
     for (const sim::JobResult* job : jobs) {
       figure.lanes.push_back(LaneOf(*job, most_gpus, input.ColorOf(run->policy)));
     }

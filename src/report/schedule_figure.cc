@@ -76,4 +76,45 @@ std::string Draw(const ScheduleFigure& figure) {
   return svg.Finish();
 }
 
+ScheduleLane SizeLane(const std::string& job, double from_s, double to_s, std::span<const HeldGpus> sizes,
+                      uint32_t most_gpus, size_t color) {
+  constexpr double kWaitHeight = 0.07;  // of a lane
+  constexpr double kLeastHeight = 0.2;
+  ScheduleLane lane{.label = job, .color = color, .is_faint = false, .blocks = {}};
+  const auto add = [&](double begin_s, double end_s, uint32_t num_gpus) {
+    end_s = std::min(end_s, to_s);
+    if (end_s <= begin_s) return;
+    const std::string what = num_gpus == 0 ? "waits" : FormatCount(num_gpus, "GPU");
+    const double share = static_cast<double>(num_gpus) / most_gpus;
+    lane.blocks.push_back(
+        {.begin_s = begin_s,
+         .end_s = end_s,
+         .height = num_gpus == 0 ? kWaitHeight : std::max(kLeastHeight, share),
+         .text = fmt::format("{}: {} from {} to {}", job, what, FormatDuration(begin_s), FormatDuration(end_s))});
+  };
+  double since_s = from_s;
+  uint32_t num_gpus = 0;
+  for (const HeldGpus& change : sizes) {
+    add(since_s, change.since_s, num_gpus);
+    since_s = change.since_s;
+    num_gpus = change.num_gpus;
+  }
+  add(since_s, to_s, num_gpus);
+  return lane;
+}
+
+ScheduleFigure SizesFigure(const std::string& policy, size_t num_jobs, uint32_t most_gpus, double end_s) {
+  ScheduleFigure figure;
+  figure.title = fmt::format("Sizes over time under {}", policy);
+  figure.description = fmt::format("GPUs that {} hold over time under {}; a bar is as high as its share of {}.",
+                                   FormatCount(num_jobs, "job"), policy, FormatCount(most_gpus, "GPU"));
+  figure.end_s = end_s;
+  figure.ticks = PlanTimeTicks({0, end_s}, 10);
+  figure.time_label = "time";
+  figure.width = 1080;
+  figure.lane_height = 12;
+  figure.lane_gap = 2;
+  return figure;
+}
+
 }  // namespace fairlead::report

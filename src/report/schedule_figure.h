@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,5 +38,18 @@ struct ScheduleFigure {
 };
 
 std::string Draw(const ScheduleFigure& figure);
+
+// A job has so many GPUs from then on; 0: it waits.
+struct HeldGpus {
+  double since_s = 0;
+  uint32_t num_gpus = 0;
+};
+
+// What a job held over time: bars as high as their share of `most_gpus`, thin ones while it waits.
+// Args: from_s: when it was submitted; sizes: by time; what is beyond to_s is cut.
+ScheduleLane SizeLane(const std::string& job, double from_s, double to_s, std::span<const HeldGpus> sizes,
+                      uint32_t most_gpus, size_t color);
+// Without lanes: one for each job, low and over the whole width.
+ScheduleFigure SizesFigure(const std::string& policy, size_t num_jobs, uint32_t most_gpus, double end_s);
 
 }  // namespace fairlead::report

@@ -96,8 +96,6 @@ PageFigure DrawUse(const SchedReport& report) {
 
 constexpr size_t kNumLanesMax = 48;
 constexpr size_t kNumJobRowsMax = 1000;
-constexpr double kWaitHeight = 0.07;  // of a lane
-constexpr double kLeastHeight = 0.2;
 
 // The first sentence: whose jobs end soonest.
 std::string AnswerOf(const SchedReport& report) {
@@ -133,32 +131,6 @@ std::vector<size_t> ChooseLanes(const SchedReport& report) {
   return jobs;
 }
 
-report::ScheduleLane MakeLane(const sim::ElasticJobResult& job, const std::vector<HeldGpus>& sizes, double end_s,
-                              uint32_t most_gpus, size_t color) {
-  report::ScheduleLane lane{.label = job.name, .color = color, .is_faint = false, .blocks = {}};
-  const double until_s = job.completion_s.value_or(end_s);
-  const auto add = [&](double from_s, double to_s, uint32_t num_gpus) {
-    to_s = std::min(to_s, until_s);
-    if (to_s <= from_s) return;
-    const std::string what = num_gpus == 0 ? "waits" : report::FormatCount(num_gpus, "GPU");
-    const double share = static_cast<double>(num_gpus) / most_gpus;
-    lane.blocks.push_back({.begin_s = from_s,
-                           .end_s = to_s,
-                           .height = num_gpus == 0 ? kWaitHeight : std::max(kLeastHeight, share),
-                           .text = fmt::format("{}: {} from {} to {}", job.name, what, report::FormatDuration(from_s),
-                                               report::FormatDuration(to_s))});
-  };
-  double since_s = job.submission_s;
-  uint32_t num_gpus = 0;
-  for (const HeldGpus& change : sizes) {
-    add(since_s, change.since_s, num_gpus);
-    since_s = change.since_s;
-    num_gpus = change.num_gpus;
-  }
-  add(since_s, until_s, num_gpus);
-  return lane;
-}
-
 // A figure for each policy, all on the same axes.
 std::vector<PageFigure> DrawSizes(const SchedReport& report) {
   if (report.runs.empty() || report.runs.front().results.empty()) return {};
@@ -176,20 +148,11 @@ std::vector<PageFigure> DrawSizes(const SchedReport& report) {
   const size_t num_jobs = report.runs.front().results.front().jobs.size();
   std::vector<PageFigure> figures;
   for (const SchedRun& run : report.runs) {
-    report::ScheduleFigure figure;
-    figure.title = fmt::format("Sizes over time under {}", run.policy);
-    figure.description =
-        fmt::format("GPUs that {} hold over time under {}; a bar is as high as its share of {}.",
-                    report::FormatCount(jobs.size(), "job"), run.policy, report::FormatCount(most_gpus, "GPU"));
-    figure.end_s = end_s;
-    figure.ticks = report::PlanTimeTicks({0, end_s}, 10);
-    figure.time_label = "time";
-    figure.width = 1080;
-    figure.lane_height = 12;
-    figure.lane_gap = 2;
+    report::ScheduleFigure figure = report::SizesFigure(run.policy, jobs.size(), most_gpus, end_s);
     for (const size_t j : jobs) {
-      figure.lanes.push_back(MakeLane(run.results.front().jobs[j], run.sizes[j], end_s, most_gpus,
-                                      figures.size() % report::kNumSeriesColors));
+      const sim::ElasticJobResult& job = run.results.front().jobs[j];
+      figure.lanes.push_back(report::SizeLane(job.name, job.submission_s, job.completion_s.value_or(end_s),
+                                              run.sizes[j], most_gpus, figures.size() % report::kNumSeriesColors));
     }
     std::string caption = fmt::format("A bar as high as its lane: {}; a thin line: the job waits.",
                                       report::FormatCount(most_gpus, "GPU"));

@@ -6,16 +6,13 @@
 #include <vector>
 
 #include "report/document.h"
+#include "report/schedule_figure.h"
 #include "sim/elastic/elastic_simulation.h"
 #include "sim/elastic/elastic_summary.h"
 
 namespace fairlead::cli {
 
-// A job has so many GPUs from then on.
-struct HeldGpus {
-  double since_s = 0;
-  uint32_t num_gpus = 0;
-};
+using report::HeldGpus;
 
 struct SchedRun {
   std::string policy;                       // with the options that were set: "aiturbo fairness=0.5"

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cmath>
 #include <condition_variable>
 #include <ctime>
@@ -15,6 +14,7 @@
 #include <utility>
 
 #include "base/file_reader.h"
+#include "base/whole_number.h"
 #include "report/json_value.h"
 #include "report/printable_text.h"
 #include "wire/request_failure.h"
@@ -50,9 +50,8 @@ bool IsHost(std::string_view host) {
 }
 
 bool IsPort(std::string_view port) {
-  uint32_t number = 0;
-  const auto read = std::from_chars(port.data(), port.data() + port.size(), number);
-  return read.ec == std::errc() && read.ptr == port.data() + port.size() && number >= 1 && number <= 65535;
+  const auto number = ParseWhole<uint16_t>(port);
+  return number && *number >= 1;
 }
 
 // Seconds from now; nothing: it can't be read.
@@ -60,9 +59,7 @@ std::optional<double> ReadRetryAfter(std::string_view text, double now_s) {
   while (text.starts_with(' ')) text.remove_prefix(1);
   while (text.ends_with(' ')) text.remove_suffix(1);
   if (text.empty()) return std::nullopt;
-  uint32_t seconds = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (read.ec == std::errc() && read.ptr == text.data() + text.size()) return seconds;
+  if (const auto seconds = ParseWhole<uint32_t>(text)) return *seconds;
   std::tm date = {};
   const char* const end = strptime(std::string(text).c_str(), "%a, %d %b %Y %H:%M:%S GMT", &date);
   if (end == nullptr) return std::nullopt;
