@@ -1,8 +1,11 @@
 // fairlead diag analyze: what is broken, from recorded telemetry.
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -107,6 +110,33 @@ Status AnalyzeDump(const DiagOptions& options, const AnalysisOptions& analysis, 
   return OkStatus();
 }
 
+// Seconds from the last thing in the files of a flight recorder to when the last of them was written; infinite where
+// that can't be told. A copy is younger than its file, so it may be less.
+double SecondsUntilWritten(const std::vector<std::string>& files, int64_t latest_unix_ns) {
+  double written_s = 0;
+  for (const std::string& file : files) {
+    struct stat status = {};
+    if (stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::numeric_limits<double>::infinity();
+    const double here_s =
+        static_cast<double>(status.st_mtim.tv_sec) + 1e-9 * static_cast<double>(status.st_mtim.tv_nsec);
+    written_s = std::max(written_s, here_s);
+  }
+  const double seconds = written_s - 1e-9 * static_cast<double>(latest_unix_ns);
+  return latest_unix_ns > 0 && seconds >= 0 ? seconds : std::numeric_limits<double>::infinity();
+}
+
+// What a flight recorder tells of a job that runs looks like a hang to who sees only one instant of it.
+void DoubtEarlyDump(const DiagOptions& options, const AnalysisOptions& analysis, const telemetry::Recording& recording,
+                    DiagReport* report) {
+  const double seconds = SecondsUntilWritten(options.files, recording.latest_unix_ns);
+  if (report->analysis.findings.empty() || seconds >= analysis.master.hang.suspect_after.seconds().value()) return;
+  DoubtHangs(&report->analysis);
+  report->notes.push_back(
+      fmt::format("The files were written {:.1f} s after the last thing in them had happened: the job may have been "
+                  "running. If it does not go on, have them written again a minute later.",
+                  seconds));
+}
+
 Status AnalyzeForeign(const DiagOptions& options, RecordingFormat format, AnalysisOptions analysis, OperationLog* log,
                       DiagReport* report) {
   const std::unique_ptr<telemetry::Importer> importer = telemetry::CreateImporter(format);
@@ -125,9 +155,11 @@ Status AnalyzeForeign(const DiagOptions& options, RecordingFormat format, Analys
   }
   report->analysis = replay.Finish();
   if (format == RecordingFormat::kRas && !recording.is_stalled) DoubtHangs(&report->analysis);
+  if (!recording.unanswered.empty()) ExplainLag(recording.unanswered, &report->analysis, &recording.notes);
   AddUnanswered(recording.unanswered, recording.is_stalled, &report->analysis);
   report->host_names = std::move(recording.host_names);
   report->notes = std::move(recording.notes);
+  if (format == RecordingFormat::kFlightRecorder) DoubtEarlyDump(options, analysis, recording, report);
   return OkStatus();
 }
 

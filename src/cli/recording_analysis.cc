@@ -209,6 +209,21 @@ void AddUnanswered(const std::vector<model::RankId>& ranks, bool is_stalled, Rec
   analysis->findings.push_back(std::move(finding));
 }
 
+void ExplainLag(const std::vector<model::RankId>& unanswered, RecordingAnalysis* analysis,
+                std::vector<std::string>* notes) {
+  std::erase_if(analysis->findings, [&](const model::Finding& finding) {
+    if (finding.syndrome != Syndrome::kNonCommHang || !finding.communicator.valid()) return false;
+    const std::vector<model::RankId>& members = analysis->layout.communicators[finding.communicator.index()].ranks;
+    const auto is_there = [&](model::RankId rank) { return std::ranges::find(members, rank) != members.end(); };
+    const auto is_named = [&](model::RankId rank) {
+      return std::ranges::any_of(finding.culprits, [&](const model::Culprit& one) { return one.rank == rank; });
+    };
+    if (!std::ranges::any_of(unanswered, is_there) || std::ranges::any_of(unanswered, is_named)) return false;
+    notes->push_back(finding.summary + ": that may come of who gives no answer.");
+    return true;
+  });
+}
+
 void DoubtHangs(RecordingAnalysis* analysis) {
   for (model::Finding& finding : analysis->findings) {
     if (finding.syndrome != Syndrome::kNonCommHang && finding.syndrome != Syndrome::kCommHang) continue;

@@ -96,6 +96,11 @@ class RecordingReplay {
 // meanwhile, else unreachable (docs/spec/c4.md section 4.1, rule 3A).
 void AddUnanswered(const std::vector<model::RankId>& ranks, bool is_stalled, RecordingAnalysis* analysis);
 
+// Takes out hangs of which other ranks are accused, for being behind, than those that gave no answer in the same
+// communicator: that may be why they are behind. Says so in the notes.
+void ExplainLag(const std::vector<model::RankId>& unanswered, RecordingAnalysis* analysis,
+                std::vector<std::string>* notes);
+
 // Of what did not show whether the job moves: its hangs may be ranks that are a moment apart, and are to be watched.
 void DoubtHangs(RecordingAnalysis* analysis);
 

@@ -320,6 +320,7 @@ class FlightMerger {
       if (trace.earliest > 0 && (base == 0 || trace.earliest < base)) base = trace.earliest;
       latest = std::max(latest, trace.latest);
     }
+    recording_.latest_unix_ns = latest;
     std::vector<model::RankReport> reports(traces_.size());
     std::map<std::pair<size_t, GroupKey>, std::vector<Participant>> participants;
     for (size_t i = 0; i < traces_.size(); ++i) {

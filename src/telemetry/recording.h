@@ -17,6 +17,8 @@ struct Recording {
   std::vector<std::string> host_names;  // [host]
   // Ranks with a process that did not answer the last query, and is not known to be gone; ascending.
   std::vector<model::RankId> unanswered;
+  // The last instant that the files of a flight recorder tell; 0: none.
+  int64_t latest_unix_ns = 0;
   // Whether two looks at the job, some time apart, showed the same counts; false: it moved, or there was one look.
   bool is_stalled = false;
   // Assumptions about gaps in the files, and what was left out; sentences for people.

@@ -4,6 +4,7 @@ usage: diag_command_test.py PROGRAM SOURCE_DIR
 """
 import gzip
 import json
+import os
 import pickle
 import re
 
@@ -122,6 +123,17 @@ class DiagCommandTest(CommandCase):
         self.assertIn("node culprit", page)
         self.assertIsNone(re.search(r'(src|href)="https?:', page), "the page must not fetch anything")
 
+    def test_a_flight_recorder_that_was_written_at_once_may_be_of_a_job_that_runs(self):
+        files = [self.write(f"early_{rank}", flight_recorder_file(8, 5 if rank == 6 else 6)) for rank in range(8)]
+        for seconds, is_early in ((0.5, True), (60, False)):
+            for file in files:
+                os.utime(self.folder / file, (1724779240 + seconds,) * 2)
+            found = json.loads(self.analyze(*files, "--json", "-").stdout)
+            [finding] = found["findings"]
+            self.assertEqual(finding["action"], "watch" if is_early else "isolate and restart")
+            self.assertEqual(finding["confidence"] <= 0.5, is_early, finding)
+            self.assertEqual("may have been running" in " ".join(found["notes"]), is_early, found["notes"])
+
     def pickled(self, rank, protocol):
         """As PyTorch writes it by default: sizes and groups as tuples, frames shared by all entries, None for unknown."""
         file = json.loads(flight_recorder_file(8, 5 if rank == 6 else 6))
@@ -201,6 +213,12 @@ class DiagCommandTest(CommandCase):
         # One answer does not show whether a rank waits for it: unreachable, and only to be watched.
         self.assertEqual(self.findings(silent), [("unreachable", [(3, "10.0.0.1")])])
         self.assertNotIn("isolate", self.analyze(silent, "--act", "log").stdout)
+        # Ranks may be behind because one does not answer.
+        lag = self.write("lag", ras_answer([9, 8, 9], early, {"unresponsive": True, "considered_dead": False}))
+        found = json.loads(self.analyze(lag, "--json", "-").stdout)
+        self.assertEqual([(f["syndrome"], [c["rank"] for c in f["culprits"]]) for f in found["findings"]],
+                         [("unreachable", [3])])
+        self.assertIn("rank 1", " ".join(note for note in found["notes"] if "may come of who gives no answer" in note))
         # It has come back by the next answer.
         back = self.write("back", ras_answer([9, 9, 9, 9], late))
         self.assertEqual(self.findings(silent, back), [])

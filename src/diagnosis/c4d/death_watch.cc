@@ -21,10 +21,35 @@ bool IsRegularEnd(const RankState& rank) {
   return rank.process == ProcessState::kGone && (rank.is_finalizing || !rank.exit.is_broken());
 }
 
-// As launchers do to the other ranks when one fails: SIGTERM, then SIGKILL; by number or as a shell tells.
-bool IsLaunchersSignal(std::optional<int32_t> exit_code) {
+// By SIGTERM or SIGKILL, by number or as a shell tells: so launchers end the other ranks when one fails.
+bool IsKilled(const RankState& rank) {
   constexpr int32_t kCodes[] = {-15, 143, -9, 137};
-  return exit_code.has_value() && std::ranges::find(kCodes, *exit_code) != std::end(kCodes);
+  return rank.exit.code.has_value() && std::ranges::find(kCodes, *rank.exit.code) != std::end(kCodes);
+}
+
+bool IsKilledAtOnce(const RankState& rank) { return rank.exit.code == -9 || rank.exit.code == 137; }
+
+// A launcher that kills a rank at once kills the others, too, in this time.
+constexpr SimDuration kLauncherTakes(1'000'000'000);
+
+// Whether SIGKILL came to the rank and not, as from a launcher, to its like: the other ranks of its host, or of the job
+// if it is alone there. Most of these live on or have ended by themselves, not counting one for which it may have been.
+bool IsKilledAlone(const JobPicture& picture, const RankState& rank) {
+  if (!IsKilledAtOnce(rank)) return false;
+  const bool is_alone_there = picture.hosts()[rank.host].ranks.size() == 1;
+  size_t num_others = 0;
+  size_t num_living = 0;
+  size_t num_ended = 0;
+  for (const RankState& other : picture.ranks()) {
+    if (&other == &rank || (!is_alone_there && other.host != rank.host)) continue;
+    ++num_others;
+    if (other.process == ProcessState::kGone) {
+      num_ended += IsKilled(other) ? 0 : 1;
+    } else {
+      num_living += other.alive_until >= rank.gone_at + kLauncherTakes ? 1 : 0;
+    }
+  }
+  return 2 * (num_living + num_ended - std::min<size_t>(num_ended, 1)) > num_others;
 }
 
 const model::HostSymptomRecord* FindGpuError(const JobPicture& picture, RankId rank) {
@@ -36,15 +61,18 @@ const model::HostSymptomRecord* FindGpuError(const JobPicture& picture, RankId r
   return nullptr;
 }
 
+// Returns whether there is any.
 template <class Predicate>
-void KeepIfAny(std::vector<RankId>* ranks, Predicate predicate) {
-  if (std::any_of(ranks->begin(), ranks->end(), predicate)) {
-    std::erase_if(*ranks, [&](RankId rank) { return !predicate(rank); });
-  }
+bool KeepIfAny(std::vector<RankId>* ranks, Predicate predicate) {
+  const bool is_any = std::any_of(ranks->begin(), ranks->end(), predicate);
+  if (is_any) std::erase_if(*ranks, [&](RankId rank) { return !predicate(rank); });
+  return is_any;
 }
 
 // Reports of different hosts take different times to the master.
 constexpr SimDuration kTransitMax(200'000'000);
+// A host tells each second.
+constexpr SimDuration kReportTakes(1'000'000'000);
 
 // A death is after the one instant, and not after the other; where they are one, it is at it.
 struct DeathSpan {
@@ -69,11 +97,21 @@ bool DiedBefore(const RankState& a, const RankState& b) {
 }
 
 struct FirstDeaths {
-  std::vector<RankId> ranks;  // any of them may be the first
+  std::vector<RankId> ranks;  // any of them may be the first; none where it is too early to say
   size_t num_later = 0;       // that followed
 };
 
-FirstDeaths FindFirstDeaths(const JobPicture& picture) {
+// Whether it is too early to say of who was killed at once, beside others that ended by themselves, that it was alone.
+bool IsTooEarly(const JobPicture& picture, const std::vector<RankId>& ranks, SimTime now) {
+  const auto is_fresh = [&](RankId r) {
+    const RankState& rank = picture.ranks()[r];
+    return IsKilledAtOnce(rank) && now < rank.gone_at + kLauncherTakes + kReportTakes + kTransitMax;
+  };
+  const auto is_killed = [&](RankId rank) { return IsKilled(picture.ranks()[rank]); };
+  return std::ranges::any_of(ranks, is_fresh) && !std::ranges::all_of(ranks, is_killed);
+}
+
+FirstDeaths FindFirstDeaths(const JobPicture& picture, SimTime now) {
   std::vector<RankId> dead;
   for (size_t r = 0; r < picture.ranks().size(); ++r) {
     const RankState& rank = picture.ranks()[RankId(r)];
@@ -88,7 +126,10 @@ FirstDeaths FindFirstDeaths(const JobPicture& picture) {
   // Reports that contradict each other say nothing of the order.
   if (first.ranks.empty()) first.ranks = dead;
   KeepIfAny(&first.ranks, [&](RankId rank) { return FindGpuError(picture, rank) != nullptr; });
-  KeepIfAny(&first.ranks, [&](RankId rank) { return !IsLaunchersSignal(picture.ranks()[rank].exit.code); });
+  const bool is_any_alone =
+      KeepIfAny(&first.ranks, [&](RankId rank) { return IsKilledAlone(picture, picture.ranks()[rank]); });
+  if (!is_any_alone && IsTooEarly(picture, first.ranks, now)) return {};
+  KeepIfAny(&first.ranks, [&](RankId rank) { return !IsKilled(picture.ranks()[rank]); });
   first.num_later = dead.size() - first.ranks.size();
   return first;
 }
@@ -100,8 +141,8 @@ std::string EndText(const FirstDeaths& first, std::optional<int32_t> code) {
                    : fmt::format(" has ended with exit code {}", *code);
 }
 
-std::optional<Suspect> FindDead(const JobPicture& picture) {
-  const FirstDeaths dead = FindFirstDeaths(picture);
+std::optional<Suspect> FindDead(const JobPicture& picture, SimTime now) {
+  const FirstDeaths dead = FindFirstDeaths(picture, now);
   if (dead.ranks.empty()) return std::nullopt;
   const model::JobLayout& layout = picture.layout();
   const RankId first = dead.ranks.front();
@@ -160,7 +201,7 @@ Hindrances FindHindrances(const JobPicture& picture, SimTime now, bool has_clock
 std::vector<Suspect> FindMissing(const JobPicture& picture, const Hindrances& hindrances, SimTime now,
                                  const SilenceOptions& options) {
   std::vector<Suspect> suspects;
-  if (std::optional<Suspect> dead = FindDead(picture)) suspects.push_back(std::move(*dead));
+  if (std::optional<Suspect> dead = FindDead(picture, now)) suspects.push_back(std::move(*dead));
   const bool is_leaving = std::any_of(picture.ranks().begin(), picture.ranks().end(),
                                       [](const RankState& rank) { return rank.is_finalizing; });
   // Where no host reports any more, the fault may be on our side; for a job on one host that can't be decided.

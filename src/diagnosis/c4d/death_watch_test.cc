@@ -100,6 +100,37 @@ TEST(DeathWatchTest, InstantsOfAHostAreComparedAsTheyAreTold) {
   EXPECT_THAT(blurred.First(), UnorderedElementsAre(0, 1));
 }
 
+model::RankLiveness IsEnded(uint32_t rank, int32_t code) {
+  model::RankLiveness liveness = IsGone(rank);
+  liveness.exit.code = code;
+  return liveness;
+}
+
+// As on an H100 shared by eight ranks: one was killed, another aborted 130 ms later, reported by another host.
+TEST(DeathWatchTest, AProcessThatIsKilledWhileOthersLiveIsTheFirst) {
+  Deaths deaths;
+  deaths.Report(0, AtMs(1000), AtMs(1000), {IsAlive(0), IsAlive(1), IsAlive(2), IsAlive(3)});
+  deaths.Report(1, AtMs(1100), AtMs(1100), {IsAlive(4), IsAlive(5), IsAlive(6), IsAlive(7)});
+  deaths.Report(0, AtMs(2000), AtMs(2000), {IsAlive(0), IsEnded(1, -9), IsAlive(2), IsAlive(3)});
+  deaths.Report(1, AtMs(2100), AtMs(2100), {IsAlive(4), IsEnded(5, -6), IsAlive(6), IsAlive(7)});
+  EXPECT_TRUE(deaths.First().empty()) << "a launcher would kill the others, too";
+  deaths.Report(0, AtMs(3000), AtMs(3000), {IsAlive(0), IsEnded(1, -9), IsAlive(2), IsAlive(3)});
+  EXPECT_THAT(deaths.First(), UnorderedElementsAre(1));
+  deaths.Report(0, AtMs(4000), AtMs(4000), {IsEnded(0, -6), IsEnded(1, -9), IsEnded(2, -6), IsEnded(3, -6)});
+  EXPECT_THAT(deaths.First(), UnorderedElementsAre(1)) << "the others ended by themselves";
+}
+
+TEST(DeathWatchTest, WhatALauncherKillsIsNotTheFirst) {
+  Deaths one_host;
+  one_host.Report(0, AtMs(1000), AtMs(1000), {IsAlive(0), IsAlive(1), IsAlive(2), IsAlive(3)});
+  one_host.Report(1, AtMs(1100), AtMs(1100), {IsAlive(4), IsAlive(5), IsAlive(6), IsAlive(7)});
+  one_host.Report(1, AtMs(2100), AtMs(2100), {IsEnded(4, -9), IsEnded(5, -6), IsEnded(6, -9), IsEnded(7, -9)});
+  one_host.Report(0, AtMs(4500), AtMs(4500), {IsAlive(0), IsAlive(1), IsAlive(2), IsAlive(3)});
+  EXPECT_THAT(one_host.First(), UnorderedElementsAre(5)) << "that of the other host is slower";
+  one_host.Report(0, AtMs(5000), AtMs(5000), {IsEnded(0, -9), IsEnded(1, -9), IsEnded(2, -9), IsEnded(3, -9)});
+  EXPECT_THAT(one_host.First(), UnorderedElementsAre(5));
+}
+
 // Each rank dies at an instant of its own. Hosts report each second what is news, and their reports take less than
 // the 200 ms that are allowed for.
 TEST(DeathWatchTest, TheFirstToDieIsAlwaysAmongThoseThatAreNamed) {

@@ -254,6 +254,12 @@ class HangRule {
     return waiting.size();
   }
 
+  // "7 ranks wait", "1 rank waits".
+  std::string Waiting() const {
+    const size_t num = NumWaiting();
+    return num == 1 ? "1 rank waits" : fmt::format("{} ranks wait", num);
+  }
+
   void SetOperation(const PendingOperation* operation, Suspect* suspect) const {
     if (operation == nullptr) return;
     suspect->communicator = operation->communicator;
@@ -329,20 +335,19 @@ class HangRule {
     const std::string who = Describe(layout_, names_, suspect.culprits);
     if (syndrome == Syndrome::kDead) {
       suspect.sub_cause = SubCause::kUnknown;
-      suspect.summary =
-          fmt::format("{} does not answer any more, and {} ranks wait for it in {}", who, NumWaiting(), what);
+      suspect.summary = fmt::format("{} does not answer any more, and {} for it in {}", who, Waiting(), what);
     } else if (picture_.ranks()[ranks.front()].process == model::ProcessState::kGone) {
       suspect.sub_cause = SubCause::kProcess;
       suspect.may_be_busy = false;
-      suspect.summary = fmt::format("The process of {} has ended without an error, and {} ranks wait for it in {}", who,
-                                    NumWaiting(), what);
+      suspect.summary =
+          fmt::format("The process of {} has ended without an error, and {} for it in {}", who, Waiting(), what);
     } else if (suspect.sub_cause == SubCause::kProcess) {
-      suspect.summary = fmt::format("The process of {} is stopped (signal or debugger), and {} ranks wait for it in {}",
-                                    who, NumWaiting(), what);
+      suspect.summary =
+          fmt::format("The process of {} is stopped (signal or debugger), and {} for it in {}", who, Waiting(), what);
     } else {
       suspect.summary =
-          fmt::format("{} has not begun {}{}, and {} ranks wait", who, what,
-                      suspect.sub_cause == SubCause::kGpu ? " that its host thread has enqueued" : "", NumWaiting());
+          fmt::format("{} {} not begun {}{}, and {}", who, ranks.size() > 1 ? "have" : "has", what,
+                      suspect.sub_cause == SubCause::kGpu ? " that its host thread has enqueued" : "", Waiting());
     }
     const bool is_early = suspect.may_be_busy && query_.now - operation->waiting_since <
                                                      query_.hang.suspect_after + query_.hang.leader_patience;
@@ -367,8 +372,8 @@ class HangRule {
     if (all.size() == 1 && !picture_.ranks()[all.front()].has_reported) {
       suspect.confidence = kNoDataConfidence;
       suspect.sub_cause = SubCause::kUnknown;
-      suspect.summary = fmt::format("{} has sent no telemetry; as far as is known, {} ranks wait for it",
-                                    Describe(layout_, names_, suspect.culprits), NumWaiting());
+      suspect.summary = fmt::format("{} has sent no telemetry; as far as is known, {} for it",
+                                    Describe(layout_, names_, suspect.culprits), Waiting());
       return;
     }
     if (all.size() == 1) {
@@ -376,7 +381,7 @@ class HangRule {
       return;
     }
     // Any of them may be the one. At most one innocent rank is named.
-    suspect.summary = fmt::format("{} ranks wait for one of {}, whose reports are missing", NumWaiting(),
+    suspect.summary = fmt::format("{} for one of {}, whose reports are missing", Waiting(),
                                   Describe(layout_, names_, suspect.culprits));
     suspect.culprits.clear();
     suspect.confidence = 0.3;
@@ -392,8 +397,8 @@ class HangRule {
     if (!is_inside_host) return;
     suspect->culprits = {model::HostCulprit(host)};
     suspect->summary =
-        fmt::format("{} has stopped inside {}, or {}, whose reports are missing, has not begun it; {} ranks wait",
-                    OperationText(*operation), names_.Of(host), Describe(layout_, names_, rank), NumWaiting());
+        fmt::format("{} has stopped inside {}, or {}, whose reports are missing, has not begun it; {}",
+                    OperationText(*operation), names_.Of(host), Describe(layout_, names_, rank), Waiting());
   }
 
   // A host that is silent is gone with all its ranks.
@@ -431,8 +436,8 @@ class HangRule {
       suspect.sub_cause = SubCause::kNetwork;
       suspect.evidence.push_back(
           {"connections with data sent that never arrived", static_cast<double>(links_.size()), 0, "connections"});
-      suspect.summary = fmt::format("Data of {} was sent over {} and never arrived; {} ranks wait", what,
-                                    Describe(layout_, names_, suspect.culprits), NumWaiting());
+      suspect.summary = fmt::format("Data of {} was sent over {} and never arrived; {}", what,
+                                    Describe(layout_, names_, suspect.culprits), Waiting());
     } else if (!gpus_.empty() || (out_of_sight_.empty() && !relays_.empty())) {
       NameGpu(what, &suspect);
     } else {
@@ -450,15 +455,15 @@ class HangRule {
     suspect->sub_cause = CauseOf(ranks.front(), nullptr) == SubCause::kGpuError ? SubCause::kGpuError : SubCause::kGpu;
     if (hosts.size() > 1) {
       suspect->confidence = 0.3;
-      suspect->summary = fmt::format("One of {} is stuck inside {}, and it is not known which; {} ranks wait",
-                                     Describe(layout_, names_, ranks), what, NumWaiting());
+      suspect->summary = fmt::format("One of {} is stuck inside {}, and it is not known which; {}",
+                                     Describe(layout_, names_, ranks), what, Waiting());
       return;
     }
     const bool is_sure = ranks.size() == 1 && !gpus_.empty();
     suspect->culprits = {is_sure ? model::RankCulprit(layout_, ranks.front()) : model::HostCulprit(*hosts.begin())};
     suspect->confidence = is_sure ? 0.9 : 0.7;
-    suspect->summary = fmt::format("{} of {} is stuck inside {}; {} ranks wait", is_sure ? "The GPU" : "A GPU",
-                                   Describe(layout_, names_, suspect->culprits), what, NumWaiting());
+    suspect->summary = fmt::format("{} of {} is stuck inside {}; {}", is_sure ? "The GPU" : "A GPU",
+                                   Describe(layout_, names_, suspect->culprits), what, Waiting());
   }
 
   // Operations over NVLink have no messages: at best, all their ranks are on one host.
@@ -470,13 +475,12 @@ class HangRule {
     suspect->confidence = 0.5;
     if (hosts.size() == 1) {
       suspect->culprits = {model::HostCulprit(*hosts.begin())};
-      suspect->summary =
-          fmt::format("{} has stopped inside {}; {} ranks wait", what, names_.Of(*hosts.begin()), NumWaiting());
+      suspect->summary = fmt::format("{} has stopped inside {}; {}", what, names_.Of(*hosts.begin()), Waiting());
       return;
     }
     suspect->confidence = 0.2;
-    suspect->summary = fmt::format(
-        "{} was begun by all its ranks and has stopped, and it is not known where; {} ranks wait", what, NumWaiting());
+    suspect->summary =
+        fmt::format("{} was begun by all its ranks and has stopped, and it is not known where; {}", what, Waiting());
   }
 
   // Of all ranks that have or should have begun it.

@@ -51,6 +51,8 @@ void SlowDetectors::WeighTransfers(std::vector<Suspect>* suspects) const {
     });
   });
   const std::optional<double> growth = stragglers_.Growth();
+  // Single messages that are late beside others that wait for the CPU are no loss, and nobody can do anything.
+  if (growth && *growth < kGrowthMin) std::erase_if(*suspects, [](const Suspect& suspect) { return suspect.cost < 0; });
   for (Suspect& suspect : *suspects) {
     if (!growth) {
       if (suspect.is_alone) suspect.confidence = std::min(suspect.confidence, kUnlikely);

@@ -1,4 +1,4 @@
-"""Training jobs of four kinds, for record_jobs.py: small, but they compute and communicate as large ones do. Know
+"""Training jobs of several kinds, for record_jobs.py: small, but they compute and communicate as large ones do. Know
 nothing of Fairlead.
 
 usage: nccl_jobs.py KIND FOLDER [--seconds N] [--backend nccl|gloo] [--scale F]
@@ -7,6 +7,10 @@ KIND  ddp       a transformer whose gradients DistributedDataParallel averages, 
       zero      parameters are in shards: gathered before each layer's forward and backward; gradients are scattered
       pipeline  a stage of a transformer in each rank, 1F1B: activations and gradients are sent between neighbours
       moe       tokens go to experts on other ranks and come back, in parts that differ by rank and iteration
+      fsdp      PyTorch's own shards (fully_shard), each layer gathered twice; with nccl only
+      tensor    pairs of ranks share each layer and add up activations; pairs average their gradients
+      lengths   ddp with sequences of 0.6 to 1.4 times the length, drawn by each rank for each step
+      evaluates ddp whose first rank now and then evaluates and saves for 28 s, while the others wait
 
 Each rank is a process, with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in the environment; nothing else of it is
 looked at here. With nccl all use GPU 0, with gloo the CPU. --scale F makes tensors about F times as wide and as long.
@@ -24,9 +28,12 @@ iteration: the first of those that ends after --seconds, if given, on rank 0.
 import argparse
 import collections
 import contextlib
+import functools
+import itertools
 import json
 import os
 import pathlib
+import random
 import sys
 import time
 
@@ -49,6 +56,12 @@ PIPELINE_LAYERS, PIPELINE_WIDTH, PIPELINE_LENGTH, PIPELINE_BATCH, PIPELINE_MICRO
 PIPELINE_TIED = 1 << 18
 # 13 MB four times, three quarters of them to others: 38 MB; 13 MB for gradients. 134 M parameters in an expert.
 MOE_LAYERS, MOE_WIDTH, MOE_EXPERT_WIDTH, MOE_TOKENS, MOE_SEED = 8, 1024, 8192, 6144, 7
+# 38 M parameters, gathered twice and scattered once.
+FSDP_LAYERS, FSDP_WIDTH, FSDP_BATCH = 12, 512, 8
+# 4 MB for each layer and microbatch, four times.
+TENSOR_LAYERS, TENSOR_WIDTH, TENSOR_LENGTH, TENSOR_BATCH, TENSOR_MICROBATCHES, TENSOR_RANKS = 4, 1024, 256, 8, 4, 2
+SHORTEST, LONGEST = 0.6, 1.4
+EVALUATION_ITERATIONS, EVALUATION_S, SAVING_S = 240, 20, 8
 
 
 class Faults:
@@ -85,11 +98,12 @@ class Faults:
                 function()
                 self._owed -= 1
 
-    def concern(self, modules):
-        """Of one input each. They get slow along their forward, and their backward, which takes twice as long."""
+    def concern(self, modules, twin=None):
+        """Of one input each. They get slow along their forward, and their backward, which takes twice as long. What is
+        computed again is the module, or what is as costly: a `twin` that does not communicate."""
         def again(module):
             with self._autocast(cache_enabled=False):
-                module.forward(module.seen)
+                (twin or module).forward(module.seen)
 
         def after_forward(module, inputs, _):
             module.seen = inputs[0].detach()
@@ -183,7 +197,7 @@ class Gpt(nn.Module):
         return F.linear(self.norm(x), self.embedding.weight)
 
 
-def ddp(place):
+def ddp(place, lengths=(1, 1), evaluates=False):
     """Each of these returns what does an iteration and returns a loss, and does not wait for the GPU."""
     length, batch = place.scaled(DDP_LENGTH), place.scaled(DDP_BATCH)
     model = Gpt(DDP_LAYERS, place.scaled(DDP_WIDTH, HEAD_WIDTH), DDP_WORDS, place.dtype).to(place.device)
@@ -193,12 +207,27 @@ def ddp(place):
         from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
         model.register_comm_hook(None, default_hooks.bf16_compress_hook)
     optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE)
+    chance = random.Random(place.rank)
+    iterations = itertools.count(1)
+
+    def draw_tokens():
+        here = round(length * chance.uniform(*lengths))
+        return torch.randint(DDP_WORDS, (batch, here + 1), device=place.device)
+
+    def evaluate():
+        end = time.monotonic() + EVALUATION_S
+        while time.monotonic() < end:
+            with torch.no_grad(), place.autocast():
+                model.module(draw_tokens()).sum().item()
+        time.sleep(SAVING_S)
 
     def iterate():
+        if evaluates and place.rank == 0 and next(iterations) % EVALUATION_ITERATIONS == 0:
+            evaluate()
         optimizer.zero_grad()
         for step in range(DDP_STEPS):
             with contextlib.nullcontext() if step == DDP_STEPS - 1 else model.no_sync():
-                tokens = torch.randint(DDP_WORDS, (batch, length + 1), device=place.device)
+                tokens = draw_tokens()
                 with place.autocast():
                     words = model(tokens[:, :-1])
                     loss = F.cross_entropy(words.flatten(0, 1), tokens[:, 1:].flatten())
@@ -314,6 +343,95 @@ def pipeline(place):
     return iterate
 
 
+def fsdp(place):
+    from torch.distributed.fsdp import fully_shard
+    length = place.scaled(DDP_LENGTH)
+    width = place.scaled(FSDP_WIDTH, HEAD_WIDTH)
+    model = Gpt(FSDP_LAYERS, width, DDP_WORDS, place.dtype).to(place.device, place.dtype)
+    # The parameters of a layer are away when it has been computed.
+    place.faults.concern(model.blocks, Block(width).to(place.device, place.dtype))
+    for block in model.blocks:
+        fully_shard(block)
+    fully_shard(model)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE)
+
+    def iterate():
+        optimizer.zero_grad()
+        tokens = torch.randint(DDP_WORDS, (FSDP_BATCH, length + 1), device=place.device)
+        loss = F.cross_entropy(model(tokens[:, :-1]).float().flatten(0, 1), tokens[:, 1:].flatten())
+        loss.backward()
+        optimizer.step()
+        return loss
+    return iterate
+
+
+class ForAll(torch.autograd.Function):
+    """Input of a layer that ranks of a group share: their gradients of it are added up."""
+
+    @staticmethod
+    def forward(ctx, x, group):
+        ctx.group = group
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        gradient = gradient.clone()
+        dist.all_reduce(gradient, group=ctx.group)
+        return gradient, None
+
+
+class OfAll(torch.autograd.Function):
+    """Output of such a layer: their parts of it are added up."""
+
+    @staticmethod
+    def forward(ctx, x, group):
+        x = x.clone()
+        dist.all_reduce(x, group=group)
+        return x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient, None
+
+
+class SharedMlp(nn.Module):
+    """One rank's part of a layer. Without a group it is computed, and nothing is sent."""
+
+    def __init__(self, width, group):
+        super().__init__()
+        self.norm, self._group = nn.LayerNorm(width), group
+        self.up, self.down = nn.Linear(width, 4 * width // TENSOR_RANKS), nn.Linear(4 * width // TENSOR_RANKS, width)
+
+    def forward(self, x):
+        here = self.norm(x)
+        if self._group is None:
+            return x + self.down(F.gelu(self.up(here)))
+        return x + OfAll.apply(self.down(F.gelu(self.up(ForAll.apply(here, self._group)))), self._group)
+
+
+def tensor(place):
+    width = place.scaled(TENSOR_WIDTH, HEAD_WIDTH)
+    shape = place.scaled(TENSOR_BATCH), place.scaled(TENSOR_LENGTH), width
+    pairs = [dist.new_group(list(range(first, first + TENSOR_RANKS))) for first in range(0, place.size, TENSOR_RANKS)]
+    replicas = [dist.new_group(list(range(part, place.size, TENSOR_RANKS))) for part in range(TENSOR_RANKS)]
+    pair, replica = pairs[place.rank // TENSOR_RANKS], replicas[place.rank % TENSOR_RANKS]
+    layers = nn.Sequential(*(SharedMlp(width, pair) for _ in range(2 * TENSOR_LAYERS))).to(place.device, place.dtype)
+    place.faults.concern(layers, SharedMlp(width, None).to(place.device, place.dtype))
+    optimizer = torch.optim.SGD(layers.parameters(), lr=LEARNING_RATE)
+
+    def iterate():
+        optimizer.zero_grad()
+        for _ in range(TENSOR_MICROBATCHES):
+            loss = layers(place.random(*shape).requires_grad_()).float().square().mean() / TENSOR_MICROBATCHES
+            loss.backward()
+        works = [dist.all_reduce(parameter.grad, group=replica, async_op=True) for parameter in layers.parameters()]
+        for work in works:
+            work.wait()
+        optimizer.step()
+        return loss
+    return iterate
+
+
 def exchange(rows, sent, received):
     result = rows.new_empty(sum(received), rows.shape[1])
     dist.all_to_all_single(result, rows, received, sent)
@@ -392,7 +510,9 @@ def train(iterate, place, folder, seconds):
 
 def main():
     parser = argparse.ArgumentParser()
-    kinds = {"ddp": ddp, "zero": zero, "pipeline": pipeline, "moe": moe}
+    kinds = {"ddp": ddp, "zero": zero, "pipeline": pipeline, "moe": moe, "fsdp": fsdp, "tensor": tensor,
+             "lengths": functools.partial(ddp, lengths=(SHORTEST, LONGEST)),
+             "evaluates": functools.partial(ddp, evaluates=True)}
     parser.add_argument("kind", choices=kinds)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--seconds", type=float, default=float("inf"))

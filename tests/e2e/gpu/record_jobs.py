@@ -10,6 +10,8 @@ multiprocessors, so that one that computes more takes longer by that much, and i
 while they wait.
 
 OUT_FOLDER  telemetry/       by the controller
+            dumps/           JOB.PHASE/: what PyTorch's flight recorder and NCCL's RAS say at the end of a phase in which
+                             a rank does not go on (rank N: a pickle; ras.txt)
             phases.json      {job: [{phase, rank, amount, from_unix_s, until_unix_s}]}
             findings.json    {"groups": [{jobs, unix_s, findings}], as of the end of each; "changes": [{unix_s, job, id,
                              syndrome, ranks, culprits, confidence, confirmed_at_s, cleared_at_s, text}]}
@@ -26,10 +28,12 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import urllib.request
@@ -47,8 +51,11 @@ class Phase(NamedTuple):
     kind: str
     seconds: float
     rank: Optional[int] = None
-    amount: Optional[float] = None  # slow_gpu: times as much is computed; slow_loader: seconds in each iteration
+    # slow_gpu: times as much is computed; slow_loader: seconds in each iteration; slow_nic: MB/s of each socket
+    amount: Optional[float] = None
 
+
+SLOW_SENDS = pathlib.Path(__file__).resolve().parent / "slow_sends.c"
 
 # How long it stands still is a phase of its own; what comes after it is "recovery".
 RECOVERY_S = {"frozen": 10, "pause": 20}
@@ -58,13 +65,23 @@ PLANS = {
     "zero": [Phase("healthy", 60), Phase("pause", 25, 0), Phase("healthy", 20), Phase("slow_loader", 45, 3, 0.5)],
     "pipeline": [Phase("healthy", 50), Phase("slow_gpu", 45, 1, 1.6), Phase("frozen", 35, 2)],
     "moe": [Phase("healthy", 90), Phase("slow_gpu", 45, 0, 1.6)],
+    "fsdp": [Phase("healthy", 150), Phase("slow_gpu", 45, 5, 1.4), Phase("healthy", 40), Phase("slow_nic", 45, 3, 40),
+             Phase("healthy", 30), Phase("frozen", 35, 6), Phase("killed", 20, 2)],
+    "tensor": [Phase("healthy", 120), Phase("slow_gpu", 60, 1, 1.4), Phase("healthy", 30), Phase("slow_loader", 45, 6, 0.2),
+               Phase("healthy", 30), Phase("slow_nic", 45, 4, 40), Phase("healthy", 20),
+               Phase("frozen", 35, 7)],
+    "lengths": [Phase("healthy", 240), Phase("slow_gpu", 60, 2, 1.5), Phase("healthy", 30), Phase("frozen", 35, 3),
+                Phase("killed", 20, 0)],
+    "evaluates": [Phase("healthy", 240), Phase("slow_gpu", 60, 1, 1.5), Phase("healthy", 40), Phase("frozen", 35, 5)],
 }
-GROUPS = [("ddp", "zero"), ("pipeline", "moe")]
+GROUPS = [("ddp", "zero"), ("pipeline", "moe"), ("fsdp", "tensor"), ("lengths", "evaluates")]
+STANDS_STILL = ("frozen", "killed")
 
 WARM_UP_ITERATIONS = 10
 ITERATIONS_AT_ONCE = 10  # hosts run ahead for so many
 START_PATIENCE_S, END_PATIENCE_S = 90, 15
 LOG_BYTES = 20_000
+DUMP_PATIENCE_S = 12
 KEPT_OF_FINDINGS = ("job", "id", "syndrome", "ranks", "culprits", "confidence", "confirmed_at_s", "cleared_at_s",
                     "text")
 
@@ -130,7 +147,7 @@ class Job:
         self._first_host, self._options, self._context = first_host, options, context
         self.folder = context.processes.folder / name
         self.folder.mkdir()
-        self._steps, self._next_s, self._is_ending = None, 0.0, False
+        self._steps, self._next_s, self._is_ending, self._ras_port = None, 0.0, False, None
 
     def start(self):
         port, options, context = free_port(), self._options, self._context
@@ -142,6 +159,8 @@ class Job:
             host = self._first_host + rank
             environment = {**context.environment, "NCCL_HOSTID": f"host{host}", "FAIRLEAD_JOB": self.name}
             environment = of_rank(environment, rank, options.ranks, port, context.processes.folder / f"h{host}")
+            environment.update(self._dump_settings())
+            environment.update(context.slow_sends(self.folder / f"nic.{rank}"))
             log = f"{self.name}.{rank}.log"
             self.ranks.append(context.processes.start([context.python, *command], log, environment))
 
@@ -185,6 +204,11 @@ class Job:
         for phase in PLANS[self.name]:
             rank = None if phase.rank is None else phase.rank % len(self.ranks)
             yield from self._keep(phase, rank)
+            if phase.kind == "killed":
+                self._is_ending = True
+                for process in self.ranks:
+                    end(process)
+                return
             if phase.kind in RECOVERY_S:
                 yield from self._keep(Phase("recovery", RECOVERY_S[phase.kind]), None)
         self._is_ending = True
@@ -202,18 +226,64 @@ class Job:
                 "pause": {"pause_s": seconds}}.get(phase.kind)
         self.phases.append({"phase": phase.kind, "rank": rank, "amount": phase.amount, "from_unix_s": time.time(),
                             "until_unix_s": None})
-        if phase.kind == "frozen":
-            self.ranks[rank].send_signal(signal.SIGSTOP)
+        if phase.kind in STANDS_STILL:
+            self._is_ending = phase.kind == "killed"
+            self.ranks[rank].send_signal(signal.SIGSTOP if phase.kind == "frozen" else signal.SIGKILL)
+            self.ranks[rank].poll()
+        elif phase.kind == "slow_nic":
+            (self.folder / f"nic.{rank}").write_text(str(phase.amount * 1e6))
         elif said is not None:
             self._control(rank, said)
         try:
-            yield seconds
+            yield max(seconds - DUMP_PATIENCE_S, 0) if phase.kind in STANDS_STILL else seconds
+            if phase.kind in STANDS_STILL:
+                self._ask_for_dumps(phase, rank)
+                yield DUMP_PATIENCE_S
+                self._keep_dumps(phase)
         finally:
+            if phase.kind == "slow_nic":
+                (self.folder / f"nic.{rank}").unlink()
             if phase.kind == "frozen":
                 self.ranks[rank].send_signal(signal.SIGCONT)
             elif said is not None:
                 self._control(rank, {})
             self.phases[-1]["until_unix_s"] = time.time()
+
+    def _dump_settings(self):
+        """So that the flight recorder is written when something is written to FOLDER/ask.RANK.pipe, as FOLDER/flight.RANK."""
+        self._ras_port = free_port() if self._ras_port is None else self._ras_port
+        return {"TORCH_FR_BUFFER_SIZE": "200", "TORCH_NCCL_TRACE_BUFFER_SIZE": "200",
+                "TORCH_NCCL_DEBUG_INFO_PIPE_FILE": f"{self.folder}/ask.",
+                "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": f"{self.folder}/flight.", "TORCH_FR_DUMP_TEMP_FILE": f"{self.folder}/flight.",
+                "NCCL_RAS_ADDR": f"127.0.0.1:{self._ras_port}"}
+
+    def _ask_for_dumps(self, phase, silent):
+        folder = self._dump_folder(phase)
+        for rank in range(len(self.ranks)):
+            if rank != silent:
+                with contextlib.suppress(OSError):
+                    pipe = os.open(self.folder / f"ask.{rank}.pipe", os.O_WRONLY | os.O_NONBLOCK)
+                    os.write(pipe, b"1\n")
+                    os.close(pipe)
+        threading.Thread(target=self._ask_ras, args=(folder / "ras.txt",), daemon=True).start()
+
+    def _ask_ras(self, path):
+        # Who answers for the job may be who does not go on.
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", int(self._ras_port)), timeout=2) as ras:
+            ras.settimeout(DUMP_PATIENCE_S)
+            ras.sendall(b"verbose status\n")
+            with open(path, "wb", buffering=0) as said:
+                while data := ras.recv(65536):
+                    said.write(data)
+
+    def _keep_dumps(self, phase):
+        for dump in self.folder.glob("flight.*"):
+            shutil.move(dump, self._dump_folder(phase) / dump.suffix[1:])
+
+    def _dump_folder(self, phase):
+        folder = self._options.out / "dumps" / f"{self.name}.{phase.kind}"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
 
     def _control(self, rank, said):
         written = self.folder / f"control.{rank}.new"
@@ -304,6 +374,13 @@ class Context:
                                timeout=30, check=True)
         if "CUDA_MPS_PIPE_DIRECTORY" in self.environment and options.sm_percent < 100:
             self.environment["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] = str(options.sm_percent)
+
+    def slow_sends(self, path):
+        """So that a rank's sockets send no faster than the file says, when it is there: as a NIC that got slow."""
+        library = self.processes.folder / "slow_sends.so"
+        if not library.exists():
+            subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", str(library), str(SLOW_SENDS)], check=True, timeout=60)
+        return {"LD_PRELOAD": str(library), "SLOW_SENDS_FILE": str(path)}
 
     @staticmethod
     def _end_mps(program, environment):
