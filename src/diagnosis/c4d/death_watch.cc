@@ -36,18 +36,23 @@ constexpr SimDuration kLauncherTakes(1'000'000'000);
 // if it is alone there. Most of these live on or have ended by themselves, not counting one for which it may have been.
 bool IsKilledAlone(const JobPicture& picture, const RankState& rank) {
   if (!IsKilledAtOnce(rank)) return false;
-  const bool is_alone_there = picture.hosts()[rank.host].ranks.size() == 1;
   size_t num_others = 0;
   size_t num_living = 0;
   size_t num_ended = 0;
-  for (const RankState& other : picture.ranks()) {
-    if (&other == &rank || (!is_alone_there && other.host != rank.host)) continue;
+  const auto count = [&](const RankState& other) {
+    if (&other == &rank) return;
     ++num_others;
     if (other.process == ProcessState::kGone) {
       num_ended += IsKilled(other) ? 0 : 1;
     } else {
       num_living += other.alive_until >= rank.gone_at + kLauncherTakes ? 1 : 0;
     }
+  };
+  const std::vector<RankId>& of_host = picture.hosts()[rank.host].ranks;
+  if (of_host.size() > 1) {
+    for (const RankId other : of_host) count(picture.ranks()[other]);
+  } else {
+    for (const RankState& other : picture.ranks()) count(other);
   }
   return 2 * (num_living + num_ended - std::min<size_t>(num_ended, 1)) > num_others;
 }

@@ -131,6 +131,32 @@ TEST(DeathWatchTest, WhatALauncherKillsIsNotTheFirst) {
   EXPECT_THAT(one_host.First(), UnorderedElementsAre(5));
 }
 
+// Rank 5 aborts, and all others are killed at most 300 ms later. Hosts report each second, whenever in it.
+TEST(DeathWatchTest, WhoAbortsIsNamedHoweverReportsOfTheKilledCome) {
+  for (uint64_t seed = 1; seed <= 2000; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    std::array<SimTime, size_t{2} * kRanksOfHost> died;
+    const SimTime aborted = AtMs(2000 + static_cast<int64_t>(random.Below(1000)));
+    for (SimTime& time : died) time = aborted + SimDuration((50 + static_cast<int64_t>(random.Below(250))) * kMs);
+    died[5] = aborted;
+    const std::array<int64_t, 2> phase = {static_cast<int64_t>(random.Below(1000)),
+                                          static_cast<int64_t>(random.Below(1000))};
+    Deaths deaths;
+    for (int64_t second = 0; second < 8; ++second) {
+      for (const uint32_t host : phase[0] < phase[1] ? std::array{0u, 1u} : std::array{1u, 0u}) {
+        const SimTime now = AtMs(1000 * second + phase[host]);
+        std::vector<model::RankLiveness> ranks;
+        for (uint32_t r = host * kRanksOfHost; r < (host + 1) * kRanksOfHost; ++r) {
+          ranks.push_back(died[r] > now ? IsAlive(r) : IsEnded(r, r == 5 ? -6 : -9));
+        }
+        deaths.Report(host, now, now, std::move(ranks));
+      }
+    }
+    ASSERT_THAT(deaths.First(), UnorderedElementsAre(5));
+  }
+}
+
 // Each rank dies at an instant of its own. Hosts report each second what is news, and their reports take less than
 // the 200 ms that are allowed for.
 TEST(DeathWatchTest, TheFirstToDieIsAlwaysAmongThoseThatAreNamed) {
