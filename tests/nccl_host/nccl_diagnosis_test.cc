@@ -54,9 +54,10 @@ class NcclJobTest : public testing::Test {
 
   NcclJobTest()
       : ranks_({.program = "nccl_train_rank",
-                .arguments = {"60", "3", "400000"},
+                .arguments = {"60", "3", "4000000"},
                 .num_ranks = kRanks,
-                .environment = {{"NCCL_MAX_NCHANNELS", "2"}, {"NCCL_BUFFSIZE", "1048576"}}}) {
+                .environment = {{"NCCL_MAX_NCHANNELS", "2"}, {"NCCL_BUFFSIZE", "1048576"}},
+                .can_send_slowly = true}) {
     for (int rank = 0; rank < kRanks; ++rank) {
       folders_.emplace_back(service::SegmentFolderOptions{.folder = ranks_.SegmentsOf(rank)});
     }
@@ -190,6 +191,19 @@ TEST_F(NcclJobTest, ASlowRankIsNamed) {
   const Finding finding = OnlyFinding();
   EXPECT_EQ(finding.syndrome, Syndrome::kNonCommSlow) << finding.summary;
   ExpectCulprit(finding, 1);
+}
+
+// What a slow NIC does to sockets: bytes leave slowly, and the kernel would take them from NCCL as fast as ever. Those
+// who send to the slow rank wait as long as it does. In a ring its other end may be as slow.
+TEST_F(NcclJobTest, AConnectionThatSendsSlowlyIsNamed) {
+  if (!RunsAll()) GTEST_SKIP() << kWhySkipped;
+  ASSERT_NO_FATAL_FAILURE(Start());
+  Tell("slow-sends-2", "20e6");
+  const Finding finding = OnlyFinding();
+  EXPECT_EQ(finding.syndrome, Syndrome::kCommSlow) << finding.summary;
+  ASSERT_THAT(finding.culprits, SizeIs(1)) << finding.summary;
+  EXPECT_EQ(finding.culprits[0].kind, model::CulpritKind::kConnection) << finding.summary;
+  EXPECT_EQ(finding.culprits[0].rank, RankId(2)) << finding.summary;
 }
 
 }  // namespace

@@ -51,6 +51,10 @@ std::map<std::string, std::string> EnvironmentOf(const RankProcessesOptions& opt
                                                     {"FAIRLEAD_SHM_FOLDER", segments}};
   if (options.is_profiled) environment["NCCL_PROFILER_PLUGIN"] = FAIRLEAD_PROFILER_LIBRARY;
   for (const auto& [name, value] : options.environment) environment[name] = value;
+  if (options.can_send_slowly) {
+    environment["LD_PRELOAD"] = FAIRLEAD_SLOW_SENDS_LIBRARY;
+    environment["SLOW_SENDS_FILE"] = fmt::format("{}/../slow-sends-{}", segments, rank);
+  }
   return environment;
 }
 

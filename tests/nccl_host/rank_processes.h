@@ -24,6 +24,8 @@ struct RankProcessesOptions {
   // Of NCCL and of the plugin, beyond those that make it run here.
   std::map<std::string, std::string> environment;
   bool is_profiled = true;  // loads Fairlead's plugin
+  // While the file slow-sends-RANK is there, that rank's sockets send no more bytes a second than the number in it.
+  bool can_send_slowly = false;
 };
 
 class RankProcesses {

@@ -4,10 +4,14 @@
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -542,6 +546,94 @@ TEST_F(ProfilerTest, ItCanBeTurnedOff) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
+// ---- Sockets ----
+
+// Both ends of a connection within this process.
+class TcpPair {
+ public:
+  TcpPair() {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof(address);
+    const int listening = socket(AF_INET, SOCK_STREAM, 0);
+    ends_[0] = socket(AF_INET, SOCK_STREAM, 0);
+    auto* const generic = reinterpret_cast<sockaddr*>(&address);
+    const bool connects = bind(listening, generic, length) == 0 && listen(listening, 1) == 0 &&
+                          getsockname(listening, generic, &length) == 0 && connect(ends_[0], generic, length) == 0;
+    EXPECT_TRUE(connects);
+    ends_[1] = accept(listening, nullptr, nullptr);
+    close(listening);
+  }
+  ~TcpPair() {
+    for (const int end : ends_) close(end);
+  }
+  TcpPair(const TcpPair&) = delete;
+  TcpPair& operator=(const TcpPair&) = delete;
+
+  int end(int i) const { return ends_[i]; }
+  int Bound(int i) const {
+    int bytes = -1;
+    socklen_t length = sizeof(bytes);
+    getsockopt(ends_[i], IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, &length);
+    return bytes;
+  }
+
+ private:
+  int ends_[2] = {-1, -1};
+};
+
+void SendOnce(MockCommunicator<Version4>* nccl, int peer) {
+  void* operation = nccl->StartAllReduce(0);
+  void* send = nccl->StartProxyOperation(operation, true, peer);
+  nccl->Send(send, 0, 10);
+  nccl->Stop(send);
+  nccl->Stop(operation);
+}
+
+TEST_F(ProfilerTest, SocketsOfSendersHoldLittleBack) {
+  const TcpPair pair;
+  const int own = 5000;
+  setsockopt(pair.end(1), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &own, sizeof(own));
+  MockCommunicator<Version4> nccl(library_, NewId());
+  EXPECT_EQ(pair.Bound(0), 0);
+  // Not more often than ten times a second: a test before may have made it look.
+  std::this_thread::sleep_for(std::chrono::milliseconds(120));
+  SendOnce(&nccl, 1);
+  EXPECT_EQ(pair.Bound(0), 128 * 1024);
+  EXPECT_EQ(pair.Bound(1), own) << "the process's choice";
+
+  const TcpPair later;
+  SendOnce(&nccl, 1);
+  EXPECT_EQ(later.Bound(0), 0) << "no new connection";
+  SendOnce(&nccl, 2);
+  EXPECT_EQ(later.Bound(0), 0) << "too early for another look";
+  std::this_thread::sleep_for(std::chrono::milliseconds(120));
+  SendOnce(&nccl, 2);
+  EXPECT_EQ(later.Bound(0), 128 * 1024);
+}
+
+TEST_F(ProfilerTest, HowMuchSocketsHoldBackIsAnOption) {
+  const struct {
+    const char* option;
+    int bound;
+  } kCases[] = {{"0", 0}, {"65536", 65536}, {"", 128 * 1024}, {"many", 128 * 1024}, {"-1", 128 * 1024}};
+  for (const auto& each : kCases) {
+    const pid_t child = fork();
+    if (child == 0) {
+      setenv("FAIRLEAD_TCP_UNSENT_BYTES", each.option, 1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(120));
+      const TcpPair pair;
+      MockCommunicator<Version4> nccl(library_, NewId());
+      SendOnce(&nccl, 1);
+      _exit(pair.Bound(0) == each.bound ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(WEXITSTATUS(status), 0) << each.option;
+  }
+}
+
 // ---- Laws ----
 
 // Random calls of one communicator, right and wrong ones mixed, beside a count of what was right.
@@ -672,10 +764,14 @@ bool RunsWithoutSystemCalls(const Body& body) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-TEST_F(ProfilerTest, NoEventMakesASystemCall) {
+TEST_F(ProfilerTest, NoEventOfKnownConnectionsMakesASystemCall) {
   if (kIsSanitized) GTEST_SKIP() << "a sanitizer makes its own";
   if (RunsWithoutSystemCalls([] { getppid(); })) GTEST_SKIP() << "this kernel has no filters of system calls";
   MockCommunicator<Version4> nccl(library_, NewId());
+  for (int peer = 0; peer < 8; ++peer) SendOnce(&nccl, peer);
+  // After a connection's first message sockets are looked for, once in a while.
+  std::this_thread::sleep_for(std::chrono::milliseconds(120));
+  SendOnce(&nccl, 0);
   EXPECT_TRUE(RunsWithoutSystemCalls([&] {
     for (uint64_t i = 0; i < 10'000; ++i) {
       void* operation = nccl.StartAllReduce(i);

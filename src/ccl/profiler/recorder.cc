@@ -177,6 +177,7 @@ void* Recorder::BeginCommunicator(uint64_t id, const char* name, int32_t num_nod
   }
   EventHandle context{HandleKind::kContext, 0, kNoIndex, 0};
   if (segment_ == nullptr) return Pack(context);
+  unsent_bound_.Begin();
   context.index = TakeCommunicatorSlot();
   if (context.index == kNoIndex) {
     Count(segment_->header.dropped_communicators);
@@ -409,6 +410,7 @@ uint32_t Recorder::FindConnection(uint64_t key) {
       slot.phase.store(uint32_t(shm::TransferPhase::kIdle), memory_order_relaxed);
       slot.last_progress_ns.store(0, memory_order_relaxed);
       last_sent_ns_[place].store(0, memory_order_relaxed);
+      if (shm::IsSend(key)) unsent_bound_.NoteSender();
       return place;
     }
     gone = kNoIndex;  // another thread took it: keep searching
@@ -445,6 +447,7 @@ void* Recorder::StartProxyOperation(void* context, void* parent, const ProxyOper
   operation.is_send = event.is_send;
   operation.connection =
       FindConnection(shm::PackConnection(communicator.index, event.channel, event.is_send, event.peer));
+  unsent_bound_.Follow();
   for (Step& step : operation.steps) step.is_live = false;
   const uint32_t generation = operation.generation.fetch_add(1, memory_order_acq_rel) + 1;
   return Pack({HandleKind::kProxyOperation, generation, index, 0});

@@ -6,8 +6,9 @@
 //                          (kernel channels, proxy operations), since NCCL tells of its being enqueued only
 //             proxy steps  are not recorded one by one: the time between states goes into the sums of the connection
 //             handles      places and generations (event_handle.h): what comes late or twice is counted and ignored
-// Cost        no allocation, lock or system call in any event, one reading of the clock for each change of state
-//             (BM_ProxyStep in profiler_bench.cc).
+//             sockets      of a process are bounded in what they hold back (unsent_bound.h), or their times say nothing
+// Cost        no allocation or lock in any event, no system call but after a connection's first send, one reading of
+//             the clock for each change of state (BM_ProxyStep in profiler_bench.cc).
 // Threads     any, as NCCL calls: operations by the user's threads; proxy operations, their steps and kernel channels
 //             of a communicator by one thread, which may differ from that of another communicator.
 // Guarantees  never fails, whatever comes. The caller's data is read within the call only.
@@ -20,6 +21,7 @@
 #include <cstdint>
 
 #include "ccl/profiler/event_handle.h"
+#include "ccl/profiler/unsent_bound.h"
 #include "shm/profiler_segment.h"
 
 namespace fairlead::ccl {
@@ -118,6 +120,7 @@ class Recorder {
   std::atomic<int*> mask_ = nullptr;
   std::atomic<uint32_t> events_ = 0;  // in force; 0: none has begun
   std::atomic_flag is_changing_communicators_ = ATOMIC_FLAG_INIT;
+  UnsentBound unsent_bound_;
   PeerCounts peer_counts_[shm::kNumCommunicators];
   std::atomic<int64_t> last_sent_ns_[shm::kNumConnections] = {};  // [connection] end of the latest message
   // Proxy operations that have ended; tag << 32 | index + 1.

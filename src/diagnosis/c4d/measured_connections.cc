@@ -28,8 +28,16 @@ void MeasuredConnections::Add(const model::RankReport& report) {
   if (report.rank.index() >= connections_.size() || !seen_[report.rank.index()].Accept(report.number)) return;
   for (const model::ConnectionRecord& record : report.connections) {
     const model::ConnectionKey& key = record.key;
-    if (key.direction != model::Direction::kSend || record.messages == 0) continue;
-    if (key.peer.index() >= connections_.size() || key.peer == report.rank) continue;
+    if (record.messages == 0 || key.peer.index() >= connections_.size() || key.peer == report.rank) continue;
+    if (key.direction == model::Direction::kReceive) {
+      model::ConnectionKey sending = key;
+      sending.direction = model::Direction::kSend;
+      sending.peer = report.rank;
+      Connection& connection = Find(key.peer, sending);
+      connection.received += static_cast<double>(record.messages);
+      connection.received_seconds += record.wait_for_peer.seconds().value();
+      continue;
+    }
     Connection& connection = Find(report.rank, key);
     const bool is_known = HasNormal(connection);
     const double usual_seconds = is_known ? std::exp(connection.normal) / connection.usual_bytes : 0;
@@ -38,10 +46,17 @@ void MeasuredConnections::Add(const model::RankReport& report) {
   }
 }
 
+double MeasuredConnections::AwaitedShare(const Connection& connection) {
+  if (connection.received == 0 || connection.received_seconds <= 0) return 1;
+  const double awaited = connection.received_seconds / connection.received;
+  return std::min(1.0, awaited / connection.fit.mean_seconds());
+}
+
 ConnectionSample MeasuredConnections::SampleOf(model::RankId source, uint32_t position) const {
   const Connection& connection = connections_[source.index()][position];
   const TransferFit& fit = connection.fit;
-  const double log_seconds = std::log(fit.SecondsOf(connection.usual_bytes));
+  const double awaited = AwaitedShare(connection);
+  const double log_seconds = std::log(fit.SecondsOf(connection.usual_bytes) * awaited);
   return {.source = source,
           .key = connection.key,
           .position = position,
@@ -53,7 +68,7 @@ ConnectionSample MeasuredConnections::SampleOf(model::RankId source, uint32_t po
           .log_delay = log_seconds - std::log(connection.usual_bytes),
           .error_2 = std::pow(fit.LogError(), 2),
           .messages = static_cast<double>(fit.messages()),
-          .uneven_share = fit.uneven_reports() >= kUnevenReportsMin ? fit.UnevenShare() : 0,
+          .uneven_share = fit.uneven_reports() >= kUnevenReportsMin && awaited == 1 ? fit.UnevenShare() : 0,
           .slowest_seconds = fit.slowest_seconds(),
           .uneven_seconds = fit.uneven_seconds(),
           .ratios = fit.slowest_ratios()};
@@ -78,6 +93,7 @@ std::vector<ConnectionSample> MeasuredConnections::TakeWindow(std::span<const do
         if (sample.uneven_seconds <= excuse) sample.uneven_share = 0;
       }
       connection.fit = {};
+      connection.received = connection.received_seconds = 0;
     }
   }
   return samples;

@@ -58,6 +58,9 @@ class MeasuredConnections {
   struct Connection {
     model::ConnectionKey key;
     TransferFit fit;
+    // As its receiver sees them in this window: messages, and seconds of waiting for them.
+    double received = 0;
+    double received_seconds = 0;
     // What is normal for it: mean of log seconds at `usual_bytes` over `normal_count` windows.
     double normal = 0;
     double normal_error_2 = 0;
@@ -69,6 +72,8 @@ class MeasuredConnections {
 
   bool HasNormal(const Connection& connection) const { return connection.normal_count >= options_.baseline_windows; }
   Connection& Find(model::RankId rank, const model::ConnectionKey& key);
+  // Share of the time that its messages take in which the receiver waits for them; 1: all, or not known.
+  static double AwaitedShare(const Connection& connection);
   ConnectionSample SampleOf(model::RankId source, uint32_t position) const;
 
   const SlowOptions options_;

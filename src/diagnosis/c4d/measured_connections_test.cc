@@ -32,6 +32,20 @@ class MeasuredConnectionsTest : public ::testing::Test {
     connections_.Add(report);
     connections_.Add(report);  // repeated reports change nothing
   }
+  // The other end of these messages: it waits so long for each.
+  void ReportReceived(uint32_t peer, double ms, uint64_t messages = 40) {
+    model::ConnectionRecord record;
+    record.key.direction = model::Direction::kReceive;
+    record.key.peer = RankId(0u);
+    record.messages = messages;
+    record.bytes = messages * 1'000'000;
+    record.wait_for_peer = SimDuration::FromSeconds(Seconds(static_cast<double>(messages) * ms / 1000));
+    model::RankReport report;
+    report.rank = RankId(peer);
+    report.number = number_++;
+    report.connections.push_back(record);
+    connections_.Add(report);
+  }
   // Of a window with one report.
   ConnectionSample SampleOf(double ms) {
     Report(1, ms);
@@ -71,6 +85,36 @@ TEST_F(MeasuredConnectionsTest, NormalIsTheMeanOfTwoWindows) {
   const ConnectionSample sample = SampleOf(1);
   EXPECT_TRUE(sample.has_normal);
   EXPECT_NEAR(std::exp(sample.normal_log_seconds), 0.002, 1e-6) << "the geometric mean; the third was too late";
+}
+
+// Its sender waits while the receiver is busy with what came before: that is no time on the wire.
+TEST_F(MeasuredConnectionsTest, AMessageTakesNoLongerThanItsReceiverWaits) {
+  const struct {
+    double awaited_ms, expected_ms;
+  } kCases[] = {{0.5, 0.5}, {3, 3}, {10, 10}, {300, 10}, {0, 10}};  // 0: not known
+  for (const auto& each : kCases) {
+    Report(1, 10);
+    ReportReceived(1, each.awaited_ms, 30);
+    const std::vector<ConnectionSample> samples = connections_.TakeWindow({});
+    ASSERT_EQ(samples.size(), 1u);
+    EXPECT_NEAR(std::exp(samples[0].log_seconds), each.expected_ms / 1000, 1e-9) << each.awaited_ms;
+  }
+  Report(1, 10);
+  EXPECT_NEAR(std::exp(connections_.TakeWindow({}).front().log_seconds), 0.01, 1e-9) << "of this window only";
+}
+
+TEST_F(MeasuredConnectionsTest, ALateReceiverLosesNoMessages) {
+  for (int i = 0; i < 2; ++i) {
+    for (int report = 0; report < 20; ++report) Report(1, 1, 1);
+    connections_.Learn(connections_.TakeWindow({}).front(), false);
+  }
+  for (const bool is_awaited : {true, false}) {
+    for (int report = 0; report < 20; ++report) {
+      Report(1, 1, 100);
+      ReportReceived(1, is_awaited ? 4 : 1);
+    }
+    EXPECT_EQ(connections_.TakeWindow({}).front().uneven_share > 0, is_awaited);
+  }
 }
 
 // It has to be so in five windows; the fifth and the sixth make its normal.

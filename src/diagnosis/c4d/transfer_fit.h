@@ -46,7 +46,8 @@ class TransferFit {
   void Add(const model::ConnectionRecord& record, SimDuration added_min, double usual_ratio, double usual_seconds = 0);
 
   uint64_t messages() const { return static_cast<uint64_t>(all_.messages); }
-  double mean_bytes() const { return all_.bytes / all_.messages; }  // per message; messages() > 0
+  double mean_bytes() const { return all_.bytes / all_.messages; }      // per message; messages() > 0
+  double mean_seconds() const { return all_.seconds / all_.messages; }  // likewise
   // Seconds of a message of that size; messages() > 0, bytes > 0.
   double SecondsOf(double bytes) const;
   // Standard error of log SecondsOf(), by how much the reports differ from each other. 0: too few of them to tell.

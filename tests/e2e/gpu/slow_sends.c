@@ -1,7 +1,9 @@
 /* Loaded into a process (LD_PRELOAD), lets its TCP sockets send no faster than the file SLOW_SENDS_FILE says, in bytes a
  * second each: as if its NIC had become slow. Without the file, as fast as they can. The file is looked at ten times a
  * second. The kernel paces (SO_MAX_PACING_RATE), so nothing of the process waits but for its bytes. */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +15,8 @@ enum { MAX_SOCKETS = 65536 };
 static unsigned int paced[MAX_SOCKETS]; /* what it was told last; 0: nothing */
 
 static unsigned int Wanted(void) {
-  static _Thread_local double looked_s;
-  static _Thread_local unsigned int wanted;
+  static __thread double looked_s;
+  static __thread unsigned int wanted;
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
   const double now_s = now.tv_sec + 1e-9 * now.tv_nsec;
