@@ -289,6 +289,10 @@ void JobWatch::TellSettledDeaths(SimTime now, Job* job) {
     if (job->processes.NumLeftBehind(now, options_.run) > 0) {
       finding.confirmed = now;
       Report(job, finding);
+    } else if (!job->is_stopped && job->diagnosis->HasCrashed(now)) {
+      finding.confirmed = now;
+      finding.action = model::RecommendedAction::kWatch;
+      Report(job, finding);
     } else {
       job->unreported.insert(finding.id);
       ++counters_.ends;

@@ -16,11 +16,11 @@
 //               gone      its processes have all ended regularly; or all have ended and nothing has restarted them for
 //                         `restart_within`; or no host has sent a message for `silent_for`. Not while it is excused,
 //                         which is how steering keeps a job that it has stopped.
-//             A job that is stopped on purpose looks like one that crashes: exit codes of foreign processes are not
-//             known. So a death is reported when others of its run still live after `death_settles_for`; where all are
-//             gone by then, nothing is left to wait for it, and the first to end is unknown. Where it is steering that
-//             stops it, processes may take `stop_within` to end: a stop need not wait until they have. Findings get
-//             numbers of their own, from 1, which are never used again.
+//             A job that is stopped on purpose looks like one that crashes. So a death is reported when others of its
+//             run still live after `death_settles_for`; where all are gone by then, nothing is left to wait for it, and
+//             it is reported, to be known and not acted upon, if the diagnosis can tell a crash from a stop. Where it
+//             is steering that stops it, processes may take `stop_within` to end: a stop need not wait until they have.
+//             Findings get numbers of their own, from 1, which are never used again.
 // Cost        a look: that of the assembler. A tick: that of the diagnosis of jobs with looks since the tick before, or
 //             not judged for `judge_period`.
 // Guarantees  same calls, same events. JobRunning comes before findings about the job, and all its findings are over

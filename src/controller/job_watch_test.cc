@@ -37,6 +37,7 @@ struct Script {
   std::map<JobId, std::set<model::RankId>> gone;  // in the latest report of each host
   std::map<JobId, std::vector<Finding>> next;     // returned by the next call
   SimTime excused_until;
+  bool has_crashed = false;
 };
 
 class FakeDiagnosis final : public diagnosis::JobDiagnosis {
@@ -60,6 +61,7 @@ class FakeDiagnosis final : public diagnosis::JobDiagnosis {
     return std::exchange(script_->next[job_], {});
   }
   void ExcuseUntil(SimTime time) override { script_->excused_until = time; }
+  bool HasCrashed(SimTime) const override { return script_->has_crashed; }
   std::optional<model::FindingProof> ProofOf(FindingId id) const override {
     return model::FindingProof{.seen_at = SimTime(id.value()), .blocks = {}, .waits = {}, .delays = {}, .host_of = {}};
   }
@@ -604,6 +606,40 @@ TEST_F(JobWatchTest, ASimultaneousEndOfAllYieldsNoFinding) {
   EXPECT_EQ(watch_.counters().ends, 1u);
 }
 
+// All are gone within a second of the first, as when the others abort: nothing is left to act upon, but to know.
+TEST_F(JobWatchTest, ACrashOfAllIsReportedAndLeftAlone) {
+  Run run = Start({0, 1, 2});
+  LookFor(8, {&run});
+  Finding death = FindingAbout(0, HostId(1));
+  death.syndrome = model::Syndrome::kDead;
+  death.action = model::RecommendedAction::kRestart;
+  script_.next[Id()] = {death};
+  script_.has_crashed = true;
+  EndAll(&run, -1);
+  const auto reported = Of<FindingReported>(LookFor(5, {&run}));
+  ASSERT_THAT(reported, SizeIs(1));
+  EXPECT_EQ(reported[0].finding.state, FindingState::kConfirmed);
+  EXPECT_EQ(reported[0].finding.action, model::RecommendedAction::kWatch);
+  EXPECT_EQ(watch_.counters().ends, 0u);
+  LookFor(200, {&run});
+  ASSERT_THAT(watch_.Findings(), SizeIs(1)) << "of a job that is gone";
+  EXPECT_EQ(watch_.Findings()[0].finding.state, FindingState::kCleared);
+}
+
+TEST_F(JobWatchTest, AJobThatSteeringStopsHasNotCrashed) {
+  Run run = Start({0, 1, 2});
+  LookFor(8, {&run});
+  Finding death = FindingAbout(0, HostId(1));
+  death.syndrome = model::Syndrome::kDead;
+  watch_.Excuse(Id(), SimTime::Never());
+  Look({&run});
+  watch_.Excuse(Id(), now_);
+  script_.next[Id()] = {death};
+  script_.has_crashed = true;
+  EndAll(&run, -1);
+  EXPECT_THAT(Of<FindingReported>(LookFor(100, {&run})), IsEmpty());
+}
+
 // A program that stops jobs may say that it has as soon as it has asked for it; processes take their time, one of them
 // longer than the others.
 TEST_F(JobWatchTest, ProcessesEndedByAStopHaveNotDied) {
@@ -850,6 +886,8 @@ class RandomDiagnosis final : public diagnosis::JobDiagnosis {
     return findings;
   }
   void ExcuseUntil(SimTime) override {}
+  std::optional<model::FindingProof> ProofOf(FindingId) const override { return std::nullopt; }
+  bool HasCrashed(SimTime) const override { return false; }
 
  private:
   Random random_;

@@ -26,7 +26,11 @@ class JobDiagnosis {
   virtual std::vector<model::Finding> Handle(SimTime now, std::span<const model::TelemetryRecord> records) = 0;
 
   // What the finding was made from, as far as it is still known; nothing: it is not.
-  virtual std::optional<model::FindingProof> ProofOf(model::FindingId /*id*/) const { return std::nullopt; }
+  virtual std::optional<model::FindingProof> ProofOf(model::FindingId id) const = 0;
+
+  // Of a job whose processes have all ended: whether one is known to have ended first, and not because somebody has
+  // stopped the job. Args: now as of Handle().
+  virtual bool HasCrashed(SimTime now) const = 0;
 
   // Nothing is suspected until then. Replaces what was announced.
   virtual void ExcuseUntil(SimTime time) = 0;

@@ -20,6 +20,7 @@ class C4dDiagnosis final : public JobDiagnosis {
     return findings;
   }
   void ExcuseUntil(SimTime time) override { master_.ExcuseUntil(time); }
+  bool HasCrashed(SimTime now) const override { return master_.HasCrashed(now); }
   std::optional<model::FindingProof> ProofOf(model::FindingId id) const override { return master_.ProofOf(id); }
 
  private:

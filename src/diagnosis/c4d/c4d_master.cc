@@ -97,6 +97,8 @@ std::optional<model::FindingProof> C4dMaster::ProofOf(FindingId id) const {
   return proof;
 }
 
+bool C4dMaster::HasCrashed(SimTime now) const { return picture_ && c4d::HasCrashed(*picture_, now); }
+
 std::vector<Finding> C4dMaster::AnalyzeNow() {
   if (!picture_) return {};
   const SimTime now = picture_->last_heard();

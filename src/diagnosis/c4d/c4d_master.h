@@ -90,6 +90,8 @@ class C4dMaster {
   const std::vector<model::Finding>& findings() const;
   // What the finding was made from, with the job's iterations until now. Nothing: it is of an earlier layout.
   std::optional<model::FindingProof> ProofOf(model::FindingId id) const;
+  // As JobDiagnosis::HasCrashed().
+  bool HasCrashed(SimTime now) const;
   // Nothing before the first layout.
   const JobPicture* picture() const { return picture_ ? &*picture_ : nullptr; }
   const C4dCounters& counters() const { return counters_; }

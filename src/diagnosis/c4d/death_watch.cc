@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "diagnosis/c4d/wording.h"
 #include "model/culprits.h"
@@ -116,13 +117,20 @@ bool IsTooEarly(const JobPicture& picture, const std::vector<RankId>& ranks, Sim
   return std::ranges::any_of(ranks, is_fresh) && !std::ranges::all_of(ranks, is_killed);
 }
 
-FirstDeaths FindFirstDeaths(const JobPicture& picture, SimTime now) {
+// Those of which any may have been the first, by their times alone, and how many are dead.
+struct EarliestDeaths {
+  std::vector<RankId> ranks;
+  size_t num_dead = 0;
+};
+
+EarliestDeaths FindEarliestDeaths(const JobPicture& picture) {
   std::vector<RankId> dead;
   for (size_t r = 0; r < picture.ranks().size(); ++r) {
     const RankState& rank = picture.ranks()[RankId(r)];
     if (rank.process == ProcessState::kGone && !IsRegularEnd(rank)) dead.emplace_back(r);
   }
-  FirstDeaths first;
+  EarliestDeaths first;
+  first.num_dead = dead.size();
   for (const RankId rank : dead) {
     const bool is_later = std::ranges::any_of(
         dead, [&](RankId other) { return other != rank && DiedBefore(picture.ranks()[other], picture.ranks()[rank]); });
@@ -130,12 +138,19 @@ FirstDeaths FindFirstDeaths(const JobPicture& picture, SimTime now) {
   }
   // Reports that contradict each other say nothing of the order.
   if (first.ranks.empty()) first.ranks = dead;
+  return first;
+}
+
+FirstDeaths FindFirstDeaths(const JobPicture& picture, SimTime now) {
+  EarliestDeaths earliest = FindEarliestDeaths(picture);
+  FirstDeaths first;
+  first.ranks = std::move(earliest.ranks);
   KeepIfAny(&first.ranks, [&](RankId rank) { return FindGpuError(picture, rank) != nullptr; });
   const bool is_any_alone =
       KeepIfAny(&first.ranks, [&](RankId rank) { return IsKilledAlone(picture, picture.ranks()[rank]); });
   if (!is_any_alone && IsTooEarly(picture, first.ranks, now)) return {};
   KeepIfAny(&first.ranks, [&](RankId rank) { return !IsKilled(picture.ranks()[rank]); });
-  first.num_later = dead.size() - first.ranks.size();
+  first.num_later = earliest.num_dead - first.ranks.size();
   return first;
 }
 
@@ -172,6 +187,13 @@ std::optional<Suspect> FindDead(const JobPicture& picture, SimTime now) {
   return suspect;
 }
 
+// By a signal that ends whole jobs: of a launcher, of a scheduler, of somebody at a keyboard. Nobody knows: it may be.
+bool MayBeStopped(const RankState& rank) {
+  constexpr int32_t kInterrupted[] = {-2, 130};
+  const std::optional<int32_t> code = rank.exit.code;
+  return !code.has_value() || IsKilled(rank) || std::ranges::find(kInterrupted, *code) != std::end(kInterrupted);
+}
+
 bool IsSilent(const JobPicture& picture, const HostState& host, SimTime now, const SilenceOptions& options) {
   const SimDuration limit = std::max(options.report_period * options.missed_reports, options.silent_after);
   return now - picture.SilentSince(host) >= limit;
@@ -201,6 +223,17 @@ Hindrances FindHindrances(const JobPicture& picture, SimTime now, bool has_clock
     if (rank.is_finalizing) hindrance = Hindrance::kLeaving;
   }
   return hindrances;
+}
+
+bool HasCrashed(const JobPicture& picture, SimTime now) {
+  const std::vector<RankId> first = FindFirstDeaths(picture, now).ranks;
+  if (first.size() != 1) return false;
+  if (FindGpuError(picture, first.front()) != nullptr) return true;
+  const RankState& rank = picture.ranks()[first.front()];
+  if (MayBeStopped(rank) && !IsKilledAlone(picture, rank)) return false;
+  return std::ranges::none_of(FindEarliestDeaths(picture).ranks, [&](RankId other) {
+    return other != first.front() && MayBeStopped(picture.ranks()[other]);
+  });
 }
 
 std::vector<Suspect> FindMissing(const JobPicture& picture, const Hindrances& hindrances, SimTime now,

@@ -32,4 +32,8 @@ Hindrances FindHindrances(const JobPicture& picture, SimTime now, bool has_clock
 std::vector<Suspect> FindMissing(const JobPicture& picture, const Hindrances& hindrances, SimTime now,
                                  const SilenceOptions& options);
 
+// Whether one process is known to have ended first, and not because somebody has stopped the job: by an error of its
+// GPU, or by what neither launchers nor schedulers do to all, before any that they may have ended.
+bool HasCrashed(const JobPicture& picture, SimTime now);
+
 }  // namespace fairlead::diagnosis::c4d

@@ -39,6 +39,8 @@ class Deaths {
     ASSERT_TRUE(picture_.Add(heard, report));
   }
 
+  bool HaveCrashed() const { return HasCrashed(picture_, picture_.last_heard() + SimDuration(5000 * kMs)); }
+
   // Those of which any may have been the first.
   std::vector<uint32_t> First() const {
     const Hindrances hindrances(picture_.ranks().size(), Hindrance::kNone);
@@ -118,6 +120,81 @@ TEST(DeathWatchTest, AProcessThatIsKilledWhileOthersLiveIsTheFirst) {
   EXPECT_THAT(deaths.First(), UnorderedElementsAre(1));
   deaths.Report(0, AtMs(4000), AtMs(4000), {IsEnded(0, -6), IsEnded(1, -9), IsEnded(2, -6), IsEnded(3, -6)});
   EXPECT_THAT(deaths.First(), UnorderedElementsAre(1)) << "the others ended by themselves";
+}
+
+struct End {
+  int32_t code = 0;
+  int64_t ms = 0;
+};
+
+// Whether the job has crashed, as its hosts see it: they report each second, whenever in it, and tell codes, and when
+// processes have ended. Args: ends: [rank].
+bool Crashes(const std::array<End, size_t{2} * kRanksOfHost>& ends, Random* random) {
+  Deaths deaths;
+  for (uint32_t host = 0; host < 2; ++host) {
+    const auto phase = static_cast<int64_t>(random->Below(1000));
+    for (int64_t at = phase; at < 8000; at += 1000) {
+      std::vector<model::RankLiveness> seen;
+      for (uint32_t rank = host * kRanksOfHost; rank < (host + 1) * kRanksOfHost; ++rank) {
+        const End& end = ends[rank];
+        seen.push_back(end.ms > at ? IsAlive(rank) : IsEnded(rank, end.code));
+        if (end.ms <= at) seen.back().exit.at = AtMs(end.ms);
+      }
+      deaths.Report(host, AtMs(at), AtMs(at + static_cast<int64_t>(random->Below(50))), std::move(seen));
+    }
+  }
+  return deaths.HaveCrashed();
+}
+
+// Whoever stops a job stops all of it: within a second, by a signal, while ranks whose peers are gone abort.
+TEST(DeathWatchTest, AJobThatIsStoppedHasNotCrashed) {
+  for (uint64_t seed = 1; seed <= 1000; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    constexpr std::array<int32_t, 4> kCodes = {-15, 143, -2, -9};
+    const int32_t code = kCodes[random.Below(kCodes.size())];
+    std::array<End, size_t{2} * kRanksOfHost> ends;
+    // Signals reach the hosts one after the other; some ranks of the later one abort before.
+    const auto begin = 3000 + static_cast<int64_t>(random.Below(1000));
+    const auto later = static_cast<int64_t>(random.Below(150));
+    for (uint32_t rank = 0; rank < ends.size(); ++rank) {
+      const bool is_later = rank >= kRanksOfHost;
+      ends[rank] = {code, begin + (is_later ? later : 0)};
+      if (is_later && random.Below(3) == 0) ends[rank] = {-6, begin + static_cast<int64_t>(random.Below(150))};
+    }
+    EXPECT_FALSE(Crashes(ends, &random)) << code;
+  }
+}
+
+// One fails; its launcher ends the others of its host a while later, and that of the other host follows. Or there is no
+// launcher, and the others abort.
+TEST(DeathWatchTest, AJobWhoseFirstRankFailsHasCrashed) {
+  for (uint64_t seed = 1; seed <= 1000; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    std::array<End, size_t{2} * kRanksOfHost> ends;
+    const auto begin = 3000 + static_cast<int64_t>(random.Below(1000));
+    const auto first = static_cast<uint32_t>(random.Below(ends.size()));
+    const bool is_launched = random.Below(2) == 0;
+    constexpr std::array<int32_t, 4> kCodes = {1, -6, -11, -9};
+    for (uint32_t rank = 0; rank < ends.size(); ++rank) {
+      const bool is_near = rank / kRanksOfHost == first / kRanksOfHost;
+      const int64_t takes = is_launched ? (is_near ? 100 : 1500) : 70 + static_cast<int64_t>(random.Below(500));
+      ends[rank] = {is_launched ? -15 : -6, begin + takes};
+    }
+    const int32_t code = kCodes[random.Below(is_launched ? 3 : 4)];
+    ends[first] = {code, begin};
+    // Where all end alike within the time that hosts may differ by, who was first is not known.
+    if (!is_launched && code != -9) continue;
+    EXPECT_TRUE(Crashes(ends, &random)) << code << (is_launched ? ", launched" : "");
+  }
+}
+
+TEST(DeathWatchTest, EndsOfWhichNobodyKnowsHowAreNoCrash) {
+  Deaths deaths;
+  deaths.Report(0, AtMs(1000), AtMs(1000), {IsAlive(0), IsAlive(1), IsAlive(2), IsAlive(3)});
+  deaths.Report(0, AtMs(2000), AtMs(2000), {IsGone(0, AtMs(1500)), IsGone(1, AtMs(1700)), IsGone(2, AtMs(1700))});
+  EXPECT_FALSE(deaths.HaveCrashed());
 }
 
 TEST(DeathWatchTest, WhatALauncherKillsIsNotTheFirst) {

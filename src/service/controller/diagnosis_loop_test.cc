@@ -58,6 +58,8 @@ class FakeDiagnosis final : public diagnosis::JobDiagnosis {
     return said;
   }
   void ExcuseUntil(SimTime) override {}
+  std::optional<model::FindingProof> ProofOf(model::FindingId) const override { return std::nullopt; }
+  bool HasCrashed(SimTime) const override { return false; }
 
  private:
   Finding finding_;

@@ -139,6 +139,8 @@ class RecordedDiagnosis final : public diagnosis::JobDiagnosis {
     return diagnosis_->Handle(now, records);
   }
   void ExcuseUntil(SimTime time) override { diagnosis_->ExcuseUntil(time); }
+  std::optional<model::FindingProof> ProofOf(model::FindingId id) const override { return diagnosis_->ProofOf(id); }
+  bool HasCrashed(SimTime now) const override { return diagnosis_->HasCrashed(now); }
 
  private:
   void Add(SimTime now, const model::TelemetryRecord& record) {

@@ -33,6 +33,10 @@ class FakeDiagnosis final : public diagnosis::JobDiagnosis {
     return std::vector<model::Finding>(1);
   }
   void ExcuseUntil(SimTime time) override { excused_until = time; }
+  std::optional<model::FindingProof> ProofOf(model::FindingId id) const override {
+    return model::FindingProof{.seen_at = SimTime(id.value()), .blocks = {}, .waits = {}, .delays = {}, .host_of = {}};
+  }
+  bool HasCrashed(SimTime now) const override { return now == SimTime(7); }
 
   static inline SimTime excused_until;
 
@@ -101,6 +105,15 @@ TEST_F(TelemetryRecorderTest, WhatIsReadBackIsWhatTheDiagnosisWasGiven) {
     EXPECT_EQ(std::get<model::JobLayout>(read[0]), std::get<model::JobLayout>(records[0]));
     for (size_t i = 1; i < read.size(); ++i) EXPECT_EQ(read[i].index(), records[i].index());
   }
+}
+
+TEST_F(TelemetryRecorderTest, AnswersAreThoseOfTheDiagnosis) {
+  const auto diagnosis = Make("gpt");
+  const auto proof = diagnosis->ProofOf(model::FindingId(3));
+  ASSERT_TRUE(proof.has_value());
+  EXPECT_EQ(proof->seen_at, SimTime(3));
+  EXPECT_TRUE(diagnosis->HasCrashed(SimTime(7)));
+  EXPECT_FALSE(diagnosis->HasCrashed(SimTime(8)));
 }
 
 TEST_F(TelemetryRecorderTest, FilesAreNamedByJobAndTimeAndBelongToTheirOwnerOnly) {

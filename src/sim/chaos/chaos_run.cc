@@ -53,6 +53,8 @@ class NeighbourBlamer final : public diagnosis::JobDiagnosis {
     return findings;
   }
   void ExcuseUntil(SimTime time) override { right_->ExcuseUntil(time); }
+  std::optional<model::FindingProof> ProofOf(model::FindingId id) const override { return right_->ProofOf(id); }
+  bool HasCrashed(SimTime now) const override { return right_->HasCrashed(now); }
 
  private:
   std::unique_ptr<diagnosis::JobDiagnosis> right_;
