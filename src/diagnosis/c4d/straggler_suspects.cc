@@ -54,13 +54,13 @@ Suspect StragglerSuspects::Name(const SlowRank& slow) const {
   return suspect;
 }
 
-std::string StragglerSuspects::SentenceOf(const Suspect& suspect) const {
-  return SentenceOf(suspect, CauseText(suspect.sub_cause));
+std::string StragglerSuspects::SentenceOf(const Suspect& suspect, double share) const {
+  return SentenceOf(suspect, share, CauseText(suspect.sub_cause));
 }
 
-std::string StragglerSuspects::SentenceOf(const Suspect& suspect, std::string_view cause) const {
+std::string StragglerSuspects::SentenceOf(const Suspect& suspect, double share, std::string_view cause) const {
   return fmt::format("{} makes the others wait for {:.0f} % of the time: {}",
-                     Describe(layout_, names_, suspect.culprits.front()), 100 * suspect.cost, cause);
+                     Describe(layout_, names_, suspect.culprits.front()), 100 * share, cause);
 }
 
 void StragglerSuspects::WeighLoad(const SlowRank& slow, double load, Suspect* suspect) const {
@@ -68,8 +68,8 @@ void StragglerSuspects::WeighLoad(const SlowRank& slow, double load, Suspect* su
   suspect->sub_cause = model::SubCause::kUnknown;
   suspect->confidence = std::min(suspect->confidence, kDoubtfulConfidence);
   suspect->evidence.push_back({"receives in exchanges of all with all", load, 1, "times what its peers do"});
-  suspect->summary =
-      SentenceOf(*suspect, fmt::format("it receives {:.2g} times as much as they in exchanges of all with all", load));
+  suspect->summary = SentenceOf(
+      *suspect, slow.share, fmt::format("it receives {:.2g} times as much as they in exchanges of all with all", load));
 }
 
 Suspect StragglerSuspects::ByArrivals(const SlowRank& slow, bool is_throttled, double load) const {
@@ -82,7 +82,7 @@ Suspect StragglerSuspects::ByArrivals(const SlowRank& slow, bool is_throttled, d
       {"of that, what the job would gain without it", 100 * slow.cost, 0, "% of the time"},
       {"evidence beyond a false alarm in 100 jobs", slow.sureness, 0, "decades"},
   };
-  suspect.summary = SentenceOf(suspect);
+  suspect.summary = SentenceOf(suspect, slow.share);
   WeighLoad(slow, load, &suspect);
   return suspect;
 }
@@ -104,9 +104,13 @@ Suspect StragglerSuspects::ByOwnTime(const SlowRank& slow, bool is_throttled, do
       {"iterations take longer than before it began", 100 * slow.growth, 0, "%"},
       {"evidence beyond a false alarm in 100 jobs", slow.sureness, 0, "decades"},
   };
-  suspect.summary = SentenceOf(suspect);
+  suspect.summary = SentenceOf(suspect, slow.share);
   WeighLoad(slow, load, &suspect);
-  if (slow.growth != 0) return suspect;
+  if (slow.growth != 0) {
+    // Others fill some of their waits with work of their own: the job lost no more than iterations have become longer.
+    suspect.cost = std::min(suspect.cost, std::max(0.0, slow.growth / (1 + slow.growth)));
+    return suspect;
+  }
   // It was so from the start. Where collectives run beside compute, others fill much of these waits with work of their
   // own: what the job would gain is not known, and GPUs differ by nature.
   suspect.cost = -1;
@@ -128,7 +132,7 @@ Suspect StragglerSuspects::ByWindow(const StragglerFigures& figures) const {
   suspect.cost = figures.own_percent / 100;
   const uint32_t num_agreeing = figures.num_agreeing;
   suspect.confidence = figures.own_share * (num_agreeing == 0 ? kAloneConfidence : num_agreeing == 1 ? 0.8 : 0.95);
-  suspect.summary = SentenceOf(suspect);
+  suspect.summary = SentenceOf(suspect, suspect.cost);
   return suspect;
 }
 

@@ -46,8 +46,9 @@ class StragglerSuspects {
   Suspect Name(const SlowRank& slow) const;
   // What it has received may take that much longer, if that is all that it does.
   void WeighLoad(const SlowRank& slow, double load, Suspect* suspect) const;
-  std::string SentenceOf(const Suspect& suspect) const;
-  std::string SentenceOf(const Suspect& suspect, std::string_view cause) const;
+  // Args: share: of the time, in which the others wait.
+  std::string SentenceOf(const Suspect& suspect, double share) const;
+  std::string SentenceOf(const Suspect& suspect, double share, std::string_view cause) const;
 
   const model::JobLayout& layout_;
   model::PlaceNames names_;
