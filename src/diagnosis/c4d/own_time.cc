@@ -1,6 +1,7 @@
 #include "diagnosis/c4d/own_time.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace fairlead::diagnosis::c4d {
 
@@ -23,17 +24,39 @@ void OwnTime::CollectEvents(const model::RankReport& report, SimTime after) {
             [](const Event& a, const Event& b) { return a.at != b.at ? a.at < b.at : a.kind < b.kind; });
 }
 
-bool OwnTime::IsIssuedBefore(const Received& received, const model::OperationRecord& output) {
-  if (received.communicator == output.communicator && received.issue_index != output.issue_index) {
-    return received.issue_index < output.issue_index;
+void OwnTime::CollectIssued(const model::RankReport& report) {
+  issued_.clear();
+  for (const model::OperationRecord& operation : report.operations) {
+    if (operation.kind == model::OperationKind::kReceive) continue;
+    issued_.push_back({operation.communicator, operation.issue_index, operation.started.value_or(SimTime::Never())});
   }
-  return received.enqueued <= output.enqueued;
+  std::ranges::sort(issued_);
+  for (size_t i = 1; i < issued_.size(); ++i) {
+    if (issued_[i].communicator != issued_[i - 1].communicator) continue;
+    issued_[i].begun = std::max(issued_[i].begun, issued_[i - 1].begun);
+  }
+}
+
+SimTime OwnTime::OutputsBeforeBegun(const Received& received) {
+  if (unsorted_ != nullptr) CollectIssued(*std::exchange(unsorted_, nullptr));
+  const auto next = std::ranges::lower_bound(issued_, Issued{received.communicator, received.issue_index, {}});
+  const bool is_any = next != issued_.begin() && std::prev(next)->communicator == received.communicator;
+  return is_any ? std::prev(next)->begun : SimTime(0);
+}
+
+bool OwnTime::IsIssuedBefore(const Received& received, const Event& output) {
+  const model::OperationRecord& operation = *output.operation;
+  if (received.communicator == operation.communicator && received.issue_index != operation.issue_index) {
+    return received.issue_index < operation.issue_index;
+  }
+  if (received.enqueued != operation.enqueued) return received.enqueued < operation.enqueued;
+  return OutputsBeforeBegun(received) <= output.at;
 }
 
 OwnTime::Gap OwnTime::AddOutput(Rank& rank, const Event& output) {
   SimTime begin = *rank.latest;
   for (const Received& received : rank.received) {
-    if (IsIssuedBefore(received, *output.operation)) begin = std::max(begin, received.at);
+    if (IsIssuedBefore(received, output)) begin = std::max(begin, received.at);
   }
   Gap gap;
   gap.seconds = (output.at - begin).seconds().value();
@@ -73,6 +96,7 @@ void OwnTime::Add(const model::RankReport& report, Sink* sink) {
   const bool overlaps = report.operations_since && *report.operations_since <= rank.newest_at;
   const bool is_next = rank.newest_report && (overlaps || report.number == *rank.newest_report + 1);
   CollectEvents(report, is_next ? rank.newest_at : SimTime(0));
+  unsorted_ = &report;
   ++rank.sum.reports;
   if (rank.newest_report && !is_next) ++rank.sum.reports_missing;
   rank.newest_report = report.number;

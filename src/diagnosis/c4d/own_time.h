@@ -8,7 +8,8 @@
 //             A receive that was enqueued after the output gated something else, even if it ended first: receives run
 //             on streams of their own, work is done in the order in which it is enqueued. Of two on one communicator
 //             the order of issue tells; of one elsewhere that was enqueued at the same instant and ended first, the
-//             output may be the consequence.
+//             output may be the consequence, unless a send or a collective was issued before it on its communicator
+//             that has not begun either: outputs begin in the order in which they are issued.
 // Method      own(r) = sum of gaps, but for the kSpared longest: a rank that waits for data gets it as an input, and
 //             only what comes after counts. The part of a gap before the operation was enqueued is the host thread's.
 //             All on the clock of one host, without regard to others.
@@ -23,6 +24,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/sim_time.h"
@@ -102,14 +104,32 @@ class OwnTime {
     OfRank sum;                             // all gaps
     std::array<Gap, kSpared> longest = {};  // ascending
   };
-  static bool IsIssuedBefore(const Received& received, const model::OperationRecord& output);
+  // An output of a report, by communicator and order of issue.
+  struct Issued {
+    model::CommunicatorId communicator;
+    uint64_t issue_index = 0;
+    SimTime begun;  // it and all before it on the communicator; Never(): not yet
+
+    friend auto operator<=>(const Issued& a, const Issued& b) {
+      return std::pair(a.communicator, a.issue_index) <=> std::pair(b.communicator, b.issue_index);
+    }
+    friend bool operator==(const Issued&, const Issued&) = default;
+  };
+  // Whether the output may have waited for it.
+  bool IsIssuedBefore(const Received& received, const Event& output);
+  // When all outputs that were issued before it on its communicator have begun.
+  SimTime OutputsBeforeBegun(const Received& received);
+  void CollectIssued(const model::RankReport& report);
   void CollectEvents(const model::RankReport& report, SimTime after);
   Gap AddOutput(Rank& rank, const Event& output);
   static void AddIdle(Rank& rank, const Event& event);
   static void Forget(Rank& rank);
 
   std::vector<Rank> ranks_;
-  std::vector<Event> events_;  // scratch
+  // Of the report at hand.
+  std::vector<Event> events_;
+  std::vector<Issued> issued_;                   // ascending
+  const model::RankReport* unsorted_ = nullptr;  // issued_ is still to be filled from it
 };
 
 }  // namespace fairlead::diagnosis::c4d
