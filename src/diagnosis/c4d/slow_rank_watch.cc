@@ -43,6 +43,8 @@ constexpr double kEvidenceMin = 3;
 constexpr double kSuspicious = 1000;
 // Share of a host's ranks that have to be slow.
 constexpr double kHostShare = 0.6;
+// A rank that is slower than most of its host by that factor is the cause: the others wait for it.
+constexpr double kOutstanding = 1.8;
 // Where the past is too short, hits say nothing.
 constexpr double kHitChanceMax = 0.9;
 constexpr double kTailIndex = 1.5;
@@ -501,6 +503,14 @@ double SlowRankWatch::BlockSeconds() const {
   return Median(seconds);
 }
 
+bool SlowRankWatch::HasCause(const Role& role, HostId host, double share) const {
+  return 1 == std::ranges::count_if(role.ranks, [&](uint32_t rank) {
+           const bool is_of_host = layout_.ranks[rank].host == host;
+           return is_of_host && IsSlow(ranks_[rank], role) &&
+                  Describe(ranks_[rank], role).share >= kOutstanding * share;
+         });
+}
+
 std::vector<SlowRank> SlowRankWatch::Slow() const {
   if (roles_.empty()) return {};
   std::vector<SlowRank> found;
@@ -509,6 +519,7 @@ std::vector<SlowRank> SlowRankWatch::Slow() const {
     for (const auto& [host, element] : role.hosts) {
       if (!IsSlow(element, role)) continue;
       SlowRank slow = Describe(element, role);
+      if (HasCause(role, host, slow.share)) continue;
       slow.host = host;
       for (const uint32_t rank : role.ranks) {
         if (layout_.ranks[rank].host == host) slow.ranks.emplace_back(rank);

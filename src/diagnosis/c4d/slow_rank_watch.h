@@ -16,7 +16,8 @@
 //             slow; of two hosts each is compared with its own past, less what both have in common;
 //             4. slow is who has evidence beyond the threshold of a false alarm rate of kFalseAlarms a job,
 //             whose mean x is at least cost_min of T, surely beyond the margin, and has been so for some blocks and
-//             seconds; 5. cost is the mean of x beyond the greatest x of those that are not slow: what the job would
+//             seconds; of a host, unless one rank of it is much slower than most: the others wait for that one;
+//             5. cost is the mean of x beyond the greatest x of those that are not slow: what the job would
 //             gain.
 // Cost        O(ranks log ranks) a block, O(1) an output.
 // Guarantees  relabelling relabels; slowness of all by one factor names none; one stall names none; nothing is
@@ -165,6 +166,8 @@ class SlowRankWatch {
   bool IsSlow(const Element& element, const Role& role) const;
   double Threshold(const Role& role) const;
   SlowRank Describe(const Element& element, const Role& role) const;
+  // Whether one rank explains that its host is slow. Args: share: of the host.
+  bool HasCause(const Role& role, HostId host, double share) const;
 
   const model::JobLayout& layout_;
   double margin_;
