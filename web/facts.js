@@ -40,20 +40,21 @@ function memo(make) {
   };
 }
 
-const linkFacts = memo((links) => {
-  const list = links ?? [];
-  let fullest = 0;
-  for (const link of list) {
-    const fullness = fullnessOf(link);
-    if (fullness > fullest && fullness < Infinity) fullest = fullness;
-  }
+// Of the links that a view asks for: the controller has chosen and sorted them.
+const linkFacts = memo((answer) => {
+  const { all = {}, links = [], not_up: bad = [], fullest = [], matrices = [] } = answer ?? {};
+  const most = all.fullest ?? 0;
   return {
-    list,
-    byName: mapBy(list, "name"),
-    bad: list.filter((link) => !isUp(link)),
-    numUp: list.reduce((sum, link) => sum + (link.state === "up" ? 1 : 0), 0),
+    isKnown: answer !== null && answer !== undefined,
+    list: links,
+    byName: mapBy(links, "name"),
+    num: all.links ?? 0,
+    numBad: all.not_up ?? 0,
+    bad,
+    fullest,
+    matrices,
     // 0 to 1: relative to the fullest link that works.
-    shareOf: (link) => (fullest > 0 ? Math.min(1, fullnessOf(link) / fullest) : 0),
+    shareOf: (link) => (most > 0 ? Math.min(1, fullnessOf(link) / most) : 0),
   };
 });
 
@@ -78,7 +79,8 @@ function lossByLink(jobs) {
   return [...losses.values()].sort((a, b) => b.gpus - a.gpus);
 }
 
-// Args: answers: jobs, findings, hosts, links and events as lists, null before they are known; steering: null where it is off.
+// Args: answers: jobs, findings, hosts and events as lists, null before they are known; links: the answer that the view has asked for, null
+// before it is known; steering: null where it is off.
 export function deriveFacts({ jobs, findings, hosts, links, steering, events }) {
   const isolated = new Set(steering?.isolated ?? []);
   const steered = mapBy(steering?.hosts ?? [], "name");

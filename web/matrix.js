@@ -4,28 +4,19 @@ import { byName, count, percent } from "./format.js";
 import { isUp } from "./facts.js";
 import { hrefOf } from "./route.js";
 
-// Of a large fabric: the rows and columns that matter most.
-const ROWS_MAX = 24;
-const COLUMNS_MAX = 32;
 // Cells with a number in them are wider.
 const NUMBERED_COLUMNS_MAX = 16;
 const STEPS = 5;
-const BELOW = { "leaf-spine": "leaf", "spine-core": "spine" };
 
 // Which cell of each matrix the tab key leads to.
 const current = new Map();
 
 // Both directions of a cable, and parallel cables, are one cell.
-function cellsOf(links, tier) {
+function rowsOf(cells) {
   const rows = new Map();
-  for (const link of links) {
-    if (link.tier !== tier) continue;
-    const isUpward = link.from.startsWith(BELOW[tier]);
-    const [below, above] = isUpward ? [link.from, link.to] : [link.to, link.from];
+  for (const { below, above, links } of cells) {
     if (!rows.has(below)) rows.set(below, new Map());
-    const row = rows.get(below);
-    if (!row.has(above)) row.set(above, []);
-    row.get(above).push(link);
+    rows.get(below).set(above, links);
   }
   return rows;
 }
@@ -33,24 +24,6 @@ function cellsOf(links, tier) {
 // Links that are not up first, then the fullest.
 function weightOf(links, shareOf) {
   return links.reduce((most, link) => Math.max(most, isUp(link) ? shareOf(link) : link.state === "down" ? 3 : 2), 0);
-}
-
-function choose(weights, most) {
-  const names = [...weights.keys()].sort((a, b) => weights.get(b) - weights.get(a) || byName(a, b));
-  return names.slice(0, most).sort(byName);
-}
-
-function weigh(rows, shareOf) {
-  const ofRow = new Map();
-  const ofColumn = new Map();
-  for (const [below, row] of rows) {
-    for (const [above, links] of row) {
-      const weight = weightOf(links, shareOf);
-      ofRow.set(below, Math.max(ofRow.get(below) ?? 0, weight));
-      ofColumn.set(above, Math.max(ofColumn.get(above) ?? 0, weight));
-    }
-  }
-  return { ofRow, ofColumn };
 }
 
 function describe(links, shareOf) {
@@ -107,11 +80,12 @@ const scale = h("p", { class: "scale" }, "Load by capacity, relative to the full
   ["0", "to 25", "to 50", "to 75", "to 100 %"].map((text, i) => h("span", { class: `cell load${i}` }, text)),
   h("span", { class: "cell load0 not-up" }, "✕"), " down ", h("span", { class: "cell load0 not-up" }, "!"), " degraded or in doubt");
 
-function matrixOf(tier, rows, shareOf) {
-  const weights = weigh(rows, shareOf);
-  const shownRows = choose(weights.ofRow, ROWS_MAX);
-  const columnsOfRows = new Map([...weights.ofColumn].filter(([above]) => shownRows.some((below) => rows.get(below).has(above))));
-  const shownColumns = choose(columnsOfRows, COLUMNS_MAX);
+// Args: matrix: of a large fabric, the rows and columns that matter most.
+function matrixOf(matrix, shareOf) {
+  const { tier } = matrix;
+  const rows = rowsOf(matrix.cells);
+  const shownRows = [...rows.keys()].sort(byName);
+  const shownColumns = [...new Set(matrix.cells.map(({ above }) => above))].sort(byName);
   const isNumbered = shownColumns.length <= NUMBERED_COLUMNS_MAX;
   const first = shownRows.flatMap((below) => shownColumns.filter((above) => rows.get(below).has(above)).map((above) => `${below} ${above}`));
   const currentCell = first.includes(current.get(tier)) ? current.get(tier) : first[0];
@@ -119,9 +93,9 @@ function matrixOf(tier, rows, shareOf) {
   const onShow = (text) => {
     document.getElementById(valueId).textContent = text;
   };
-  const isPart = rows.size > shownRows.length || columnsOfRows.size > shownColumns.length;
+  const isPart = matrix.rows > shownRows.length || matrix.columns > shownColumns.length;
   return h("div", { key: tier, class: "matrix" },
-    isPart && h("p", { class: "hint" }, `${shownRows.length} of ${count(rows.size)} rows and ${shownColumns.length} of ${count(weights.ofColumn.size)} columns: ` +
+    isPart && h("p", { class: "hint" }, `${shownRows.length} of ${count(matrix.rows)} rows and ${shownColumns.length} of ${count(matrix.columns)} columns: ` +
       "those with links that are not up, then those with the fullest links."),
     h("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": `Matrix of ${tier} links` },
       h("table", { onkeydown: (event) => move(event, tier) },
@@ -137,8 +111,7 @@ function matrixOf(tier, rows, shareOf) {
 }
 
 // Of all tiers of switches.
-export function matrices({ list, shareOf }) {
-  const all = Object.keys(BELOW).map((tier) => [tier, cellsOf(list, tier)]).filter(([, rows]) => rows.size > 0);
+export function matrices({ matrices: all, shareOf }) {
   if (all.length === 0) return h("p", { class: "hint" }, "There is no link between switches.");
-  return [scale, ...all.map(([tier, rows]) => matrixOf(tier, rows, shareOf))];
+  return [scale, ...all.map((matrix) => matrixOf(matrix, shareOf))];
 }

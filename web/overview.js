@@ -1,7 +1,7 @@
 // The overview: what is lost, to whom and where, what is wrong, and everything else by what matters most.
 import { h } from "./dom.js";
 import { byName, count, counted, gpus, percent, seconds, span, speed, time, times, words } from "./format.js";
-import { fullnessOf, isUp, lostOf, slowdownOf } from "./facts.js";
+import { isUp, lostOf, slowdownOf } from "./facts.js";
 import { historySection } from "./history.js";
 import { matrices } from "./matrix.js";
 import { endPause, undo } from "./orders.js";
@@ -42,7 +42,7 @@ function attention(facts) {
   const stuck = (facts.steering?.jobs ?? []).filter((job) => job.condition === "needs_operator" || job.condition === "waits_for_spare");
   if (stuck.length > 0) say("stuck", "#section-steering", `${counted(stuck.length, "job")} ${stuck.length === 1 ? "waits" : "wait"} for a spare or for you`);
   if (facts.steering?.error) say("steering", "#section-steering", `steering: ${facts.steering.error}`);
-  if (facts.links.bad.length > 0) say("links", "#section-links-between-switches", `${counted(facts.links.bad.length, "link")} not up`);
+  if (facts.links.numBad > 0) say("links", "#section-links-between-switches", `${counted(facts.links.numBad, "link")} not up`);
   if (numOf("silent") > 0) say("silent", "#section-hosts", `${counted(numOf("silent"), "agent")} silent`);
   if (numOf("no agent") > 0) say("no-agent", "#section-hosts", `${counted(numOf("no agent"), "host")} without an agent`);
   return lines;
@@ -68,7 +68,7 @@ function totals(facts) {
     [count(facts.jobs.length), facts.jobs.length === 1 ? "job" : "jobs"],
     [facts.isLossKnown ? `${gpus(facts.lost)} of ${count(facts.gpus)}` : count(facts.gpus), facts.isLossKnown ? "GPUs lost" : "GPUs"],
     [`${count(numConnected)} of ${count(facts.hosts.list.length)}`, "hosts connected"],
-    [`${count(facts.links.numUp)} of ${count(facts.links.list.length)}`, "links up"],
+    [`${count(facts.links.num - facts.links.numBad)} of ${count(facts.links.num)}`, "links up"],
     [count(facts.holding.length), facts.holding.length === 1 ? "finding" : "findings"],
     facts.steering && [count(facts.isolated.size), "isolated"],
     facts.steering && [count(facts.spares.length), facts.spares.length === 1 ? "spare" : "spares"],
@@ -179,13 +179,11 @@ export function linkRows(id, caption, links, shareOf) {
 }
 
 function linksSection(facts) {
-  const { list, bad, shareOf } = facts.links;
-  const fullest = list.filter((row) => isUp(row) && row.load > 0).sort((a, b) => fullnessOf(b) - fullnessOf(a)).slice(0, 10);
-  const down = [...bad].sort((a, b) => a.health - b.health || byName(a.name, b.name)).slice(0, STEP);
+  const { numBad, bad, fullest, shareOf } = facts.links;
   return section("Links between switches",
     h("p", { key: "picture" }, h("a", { href: topologyHref({ name: "", paths: "" }), id: "to-topology" }, "The network as a picture")), matrices(facts.links),
-    down.length > 0 && h("h3", { key: "down-title" }, `Not up: ${down.length < bad.length ? `${down.length} of ` : ""}${counted(bad.length, "link")}`),
-    down.length > 0 && linkRows("links-down", "Links that are not up", down, shareOf),
+    bad.length > 0 && h("h3", { key: "down-title" }, `Not up: ${bad.length < numBad ? `${bad.length} of ` : ""}${counted(numBad, "link")}`),
+    bad.length > 0 && linkRows("links-down", "Links that are not up", bad, shareOf),
     fullest.length > 0 && h("h3", { key: "full-title" }, "The fullest"),
     fullest.length > 0 ? linkRows("links", "The fullest links", fullest, shareOf) : h("p", { class: "hint" }, "nothing uses the links"));
 }

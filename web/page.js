@@ -22,12 +22,16 @@ const feeds = {
   jobs: new Feed("/v1/jobs", (answer) => answer.jobs),
   findings: new Feed("/v1/findings", (answer) => answer.findings),
   hosts: new Feed("/v1/hosts", (answer) => answer.hosts),
-  links: new Feed("/v1/links", (answer) => answer.links),
   events: new Feed("/v1/events", (answer) => answer.events),
   steering: new Feed("/v1/steering", (answer) => answer),
 };
+const overviewLinks = new Feed("/v1/links/overview", (answer) => answer);
+// Of a link that is not there.
+const NO_LINKS = { links: [] };
+const LINKS_MAX = { job: 10, link: 21, host: 40 };
 const past = new Feed("/v1/history", (answer) => answer, 30000);
 let route = readRoute(location.hash);
+let links = null;
 let paths = null;
 let proof = null;
 let network = null;
@@ -35,7 +39,16 @@ let lastGoodMs = 0;
 let numRefreshes = 0;
 let wasTold = false;
 
-const isComplete = () => feeds.jobs.value !== null && feeds.hosts.value !== null && feeds.links.value !== null;
+const linksAnswer = () => (links?.isMissing ? NO_LINKS : links?.value ?? null);
+const isComplete = () => feeds.jobs.value !== null && feeds.hosts.value !== null && (route.view !== "overview" || linksAnswer() !== null);
+
+// The links that the view shows, of all.
+function feedOfLinks() {
+  if (route.view === "overview") return overviewLinks;
+  const name = encodeURIComponent(route.name);
+  const of = { job: `job=${name}`, link: `beside=${name}`, host: `endpoint=${name}&tier=host-leaf&order=fabric` }[route.view];
+  return of ? new Feed(`/v1/links?${of}&limit=${LINKS_MAX[route.view]}`, (answer) => answer) : null;
+}
 
 // The overview shows no single path, so it asks for none.
 function feedOfPaths() {
@@ -58,7 +71,7 @@ function feedOfNetwork() {
 
 const show = drawer(() => {
   if (!isComplete()) return;
-  const facts = deriveFacts(Object.fromEntries(Object.entries(feeds).map(([name, feed]) => [name, feed.value])));
+  const facts = deriveFacts({ ...Object.fromEntries(Object.entries(feeds).map(([name, feed]) => [name, feed.value])), links: linksAnswer() });
   const views = { job: jobView, link: linkView, host: hostView, finding: findingView };
   const more = (route.view === "finding" ? proof : paths)?.value ?? null;
   const content = route.view === "overview" ? overview(facts, route, go, show, past.value)
@@ -111,9 +124,10 @@ function showErrors(errors) {
 async function refresh() {
   const own = [route.view === "overview" && past, paths, proof, network].filter(Boolean);
   const isTold = news.isFresh();
-  if (wasTold && !isTold) for (const feed of Object.values(feeds)) feed.hurry();
+  const told = [...Object.values(feeds), links].filter(Boolean);
+  if (wasTold && !isTold) for (const feed of told) feed.hurry();
   wasTold = isTold;
-  const results = await Promise.allSettled([...Object.values(feeds).map((feed) => feed.refresh(isTold)), ...own.map((feed) => feed.refresh())]);
+  const results = await Promise.allSettled([...told.map((feed) => feed.refresh(isTold)), ...own.map((feed) => feed.refresh())]);
   const errors = results.filter((result) => result.status === "rejected").map((result) => result.reason);
   const start = performance.now();
   if (errors.length === 0) lastGoodMs = isTold ? Math.max(lastGoodMs, news.heardMs) : start;
@@ -126,7 +140,7 @@ async function refresh() {
 
 // Asks for what has changed as soon as the controller says so. While it does, lists that stay the same are left alone.
 const news = new News((names) => {
-  for (const name of names) feeds[name]?.hurry();
+  for (const name of names) (name === "links" ? links : feeds[name])?.hurry();
   if (names.length > 0) refreshNow();
 });
 
@@ -153,6 +167,8 @@ async function refreshNow() {
 
 window.addEventListener("hashchange", () => {
   route = readRoute(location.hash);
+  links = feedOfLinks();
+  links?.hurry();
   paths = feedOfPaths();
   proof = feedOfProof();
   network = feedOfNetwork();
@@ -180,6 +196,7 @@ startOrders(() => {
   feeds.findings.hurry();
   refreshNow();
 });
+links = feedOfLinks();
 paths = feedOfPaths();
 proof = feedOfProof();
 network = feedOfNetwork();

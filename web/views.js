@@ -92,13 +92,8 @@ function hostsOf(facts, name, paths) {
   return [...names].sort(byName);
 }
 
-function peersSection(facts, job, paths) {
-  const onLinks = new Map();
-  for (const path of paths?.connections ?? []) {
-    for (const name of path.links) onLinks.set(name, (onLinks.get(name) ?? 0) + 1);
-  }
-  const links = [...onLinks.keys()].map((name) => facts.links.byName.get(name)).filter(Boolean);
-  links.sort((a, b) => isUp(a) - isUp(b) || facts.links.shareOf(b) - facts.links.shareOf(a) || byName(a.name, b.name));
+function peersSection(facts, job) {
+  const links = facts.links.list;
   const peers = facts.jobs.filter((other) => other.name !== job.name && (job.shares_with ?? []).includes(other.name));
   return [
     peers.length > 0 && section("Who shares its fullest link", table({ id: "peers", caption: "Jobs on the same link", rows: peers.slice(0, 20), key: (other) => other.name, columns: [
@@ -107,7 +102,7 @@ function peersSection(facts, job, paths) {
       { key: "gpus", label: "GPUs", cell: (other) => count(other.gpus), isNumber: true },
       { key: "lost", label: "GPUs lost", cell: (other) => gpus(other.lost_gpus), isNumber: true },
     ] })),
-    links.length > 0 && section("Links on its paths", linkRows("job-links", "Links, the fullest first", links.slice(0, 10), facts.links.shareOf)),
+    links.length > 0 && section("Links on its paths", linkRows("job-links", "Links, the fullest first", links, facts.links.shareOf)),
   ];
 }
 
@@ -137,7 +132,7 @@ export function jobView(facts, name, paths) {
       ["timeline", [h("button", { key: "save", type: "button", onclick: () => saveTimeline(name) }, "Save for Perfetto"), " ", h("span", { key: "answer", id: "timeline-answer", role: "status" }, said.job === name && said.text)]],
     ]),
     h("div", { key: "sections", class: "sections" },
-      findingsSection(facts, (finding) => finding.job === name), reasonSection(job), peersSection(facts, job, paths),
+      findingsSection(facts, (finding) => finding.job === name), reasonSection(job), peersSection(facts, job),
       pathsSection(paths, "Paths"), eventsAbout(facts, `job ${name}`))];
 }
 
@@ -159,11 +154,12 @@ const partHint = (paths) => paths?.isPart && h("p", { key: "part", class: "hint"
 
 export function linkView(facts, name, allPaths) {
   const it = facts.links.byName.get(name);
+  if (!it && !facts.links.isKnown) return [back, title("Link", name), h("p", { key: "asking", class: "hint" }, "asking for the link …")];
   if (!it) return missing("link", name);
   const { shareOf } = facts.links;
   const paths = onlyThose(allPaths, (path) => path.links.includes(name));
   const jobs = jobsOn(facts, name, paths?.connections ?? []);
-  const others = facts.links.list.filter((other) => other.name !== name && ((other.from === it.to && other.to === it.from) || (other.from === it.from && other.to === it.to)));
+  const others = facts.links.list.filter((other) => other.name !== name);
   const ends = [it.from, it.to].map((node) => (node.includes("/") ? link("host", hostPart(node)) : node));
   const lost = jobs.filter(({ job }) => job?.fullest_link === name).reduce((sum, { job }) => sum + lostOf(job), 0);
   return [back, title("Link", name),
@@ -181,7 +177,7 @@ export function linkView(facts, name, allPaths) {
         { key: "level", label: "level", cell: (row) => (row.job ? String(row.job.level) : "–"), isNumber: true },
         { key: "pairs", label: "queue pairs here", cell: (row) => count(row.num), isNumber: true },
       ] })),
-      others.length > 0 && section("The way back, and parallel cables", linkRows("other-links", "Links between the same two", others.slice(0, 20), shareOf)),
+      others.length > 0 && section("The way back, and parallel cables", linkRows("other-links", "Links between the same two", others, shareOf)),
       pathsSection(paths, "Paths over it"),
       eventsAbout(facts, `link ${name}`))];
 }
@@ -219,7 +215,7 @@ export function hostView(facts, name, allPaths) {
   const paths = onlyThose(allPaths, (path) => isOfHost(path.source) || isOfHost(path.destination));
   const jobs = new Set((facts.steering?.jobs ?? []).filter((job) => job.hosts?.includes(name)).map((job) => job.name));
   for (const path of paths?.connections ?? []) jobs.add(path.job);
-  const links = facts.links.list.filter((row) => row.tier === "host-leaf" && (isOfHost(row.from) || isOfHost(row.to)));
+  const links = facts.links.list;
   const seen = it.last_message_s ? `${time(it.last_message_s)} (${span(Date.now() / 1000 - it.last_message_s)} ago)` : "never";
   return [back, title("Host", name),
     factList("facts", [
@@ -230,6 +226,6 @@ export function hostView(facts, name, allPaths) {
     ]),
     h("div", { key: "sections", class: "sections" },
       findingsSection(facts, (finding) => (finding.hosts ?? []).includes(name)), decisions(facts, name),
-      links.length > 0 && section("Its links", partHint(paths), linkRows("host-links", "Links of this host", links.slice(0, 40), facts.links.shareOf)),
+      links.length > 0 && section("Its links", partHint(paths), linkRows("host-links", "Links of this host", links, facts.links.shareOf)),
       pathsSection(paths, "Paths from and to it"), eventsAbout(facts, `host ${name}`))];
 }

@@ -1,8 +1,9 @@
 // Simulated agents for a controller: how many heartbeats and path requests does it take, at what cost?
 //
-//     control_load write FOLDER AGENTS                          fabric.yaml and addresses.json of such a cluster
+//     control_load write FOLDER AGENTS [NICS]                   fabric.yaml and addresses.json of such a cluster
 //     control_load run ADDRESS PID AGENTS REQUESTS_PER_S SECONDS [CONNECTIONS [known|unknown [JOBS]]]
 //
+// Hosts have NICS adapters, of which the first one is used: the others are links of the network that nothing runs on.
 // Each agent has its own stream, a heartbeat each 5 s, and one long-lived connection, of a job of its own or of one of
 // JOBS of equal size. In turn it asks for
 // some more (CONNECTIONS in one message) and closes them again (another message). Known connections all go to one other
@@ -223,12 +224,12 @@ class Agent final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteB
   service::OutgoingMessages unsent_;
 };
 
-void Write(const std::string& folder, uint32_t num_agents) {
+void Write(const std::string& folder, uint32_t num_agents, uint32_t num_nics) {
   std::ofstream fabric(folder + "/fabric.yaml");
   fabric << fmt::format(
       "fabric:\n  kind: clos2\n  leaves: {}\n  hosts_per_leaf: {}\n  spines: 16\n  uplink_gbps: 400\n"
-      "  host: {{gpus: 1, nics: 1, ports_per_nic: 1, port_gbps: 200}}\n",
-      (num_agents + kHostsPerLeaf - 1) / kHostsPerLeaf, kHostsPerLeaf);
+      "  host: {{gpus: {}, nics: {}, ports_per_nic: 1, port_gbps: 200}}\n",
+      (num_agents + kHostsPerLeaf - 1) / kHostsPerLeaf, kHostsPerLeaf, num_nics, num_nics);
   std::ofstream addresses(folder + "/addresses.json");
   addresses << "{\"nics\": {";
   for (uint32_t host = 0; host < num_agents; ++host) {
@@ -340,13 +341,14 @@ void Run(const std::vector<std::string>& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 4 && std::string(argv[1]) == "write") {
-    Write(argv[2], static_cast<uint32_t>(std::atoi(argv[3])));
+  if ((argc == 4 || argc == 5) && std::string(argv[1]) == "write") {
+    const auto num_nics = argc == 5 ? static_cast<uint32_t>(std::atoi(argv[4])) : 1;
+    Write(argv[2], static_cast<uint32_t>(std::atoi(argv[3])), num_nics);
     return 0;
   }
   if (argc < 7 || std::string(argv[1]) != "run") {
     fmt::print(stderr,
-               "control_load write FOLDER AGENTS\n"
+               "control_load write FOLDER AGENTS [NICS]\n"
                "control_load run ADDRESS PID AGENTS REQUESTS_PER_S SECONDS [CONNECTIONS [known|unknown]]\n");
     return 2;
   }

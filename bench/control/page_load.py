@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the controller's page costs in a large cluster: a real controller, simulated agents (control_load), headless Chromium.
 
-Usage: page_load.py FAIRLEAD CONTROL_LOAD [HOSTS [JOBS [SECONDS]]]
+Usage: page_load.py FAIRLEAD CONTROL_LOAD [HOSTS [JOBS [SECONDS [NICS]]]]
 
 Prints the controller's CPU time with and without the page, for each refresh of it; how large each answer is and what it costs;
 and what the browser holds. The page shows the overview first, then the network as a picture.
@@ -43,12 +43,13 @@ def main():
     if len(sys.argv) < 3:
         raise SystemExit(__doc__)
     fairlead, load = (str(pathlib.Path(word).resolve()) for word in sys.argv[1:3])
-    hosts, jobs, seconds = (int(sys.argv[i]) if len(sys.argv) > i else default for i, default in ((3, 10_000), (4, 500), (5, 20)))
+    hosts, jobs, seconds, nics = (int(sys.argv[i]) if len(sys.argv) > i else default
+                                  for i, default in ((3, 10_000), (4, 500), (5, 20), (6, 1)))
     if find_browser() is None:
         raise SystemExit("page_load.py: no Chromium is installed")
     folder = pathlib.Path(tempfile.mkdtemp(prefix="fairlead."))
     log = folder / "log"
-    subprocess.run([load, "write", folder, str(hosts)], check=True)
+    subprocess.run([load, "write", folder, str(hosts), str(nics)], check=True)
     with open(log, "w") as output:
         controller = subprocess.Popen(
             [fairlead, "controller", "--fabric", folder / "fabric.yaml", "--addresses", folder / "addresses.json", "--listen",
@@ -74,7 +75,7 @@ def main():
         time.sleep(seconds)
         idle = (cpu_s(controller) - before) / seconds
         print(f"controller without the page: {1000 * idle:.0f} ms of CPU time a second")
-        for path in ("jobs", "hosts", "links", "findings", "events", "topology", "history"):
+        for path in ("jobs", "hosts", "links", "links?limit=50", "links/overview", "findings", "events", "topology", "history"):
             before, count = cpu_s(controller), 5
             for _ in range(count):
                 size = len(answer(f"/v1/{path}"))

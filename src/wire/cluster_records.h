@@ -128,7 +128,10 @@ struct LiveSteeringView {
 struct JobList {
   std::vector<LiveJob> jobs;
 };
+// A page of them.
 struct LinkList {
+  uint64_t total = 0;               // that were asked for, over all pages
+  std::optional<std::string> next;  // what leads to the next page; unset: it is the last one
   std::vector<LiveLink> links;
 };
 struct HostList {
@@ -271,6 +274,8 @@ void Describe(Archive& archive, Record& list) {
 
 template <class Archive, codec::IsRecord<LinkList> Record>
 void Describe(Archive& archive, Record& list) {
+  archive.Optional("total", list.total);
+  archive.Optional("next", list.next);
   archive.Required("links", list.links);
 }
 

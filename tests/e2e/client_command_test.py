@@ -19,6 +19,7 @@ import termios
 import threading
 import time
 import unittest
+import urllib.parse
 
 from command_case import CommandCase, main
 from figure_folder import check_figures
@@ -95,7 +96,9 @@ class Gateway:
                 if self.refused():
                     return
                 if path in gateway.answers:
-                    self.answer(200, gateway.answers[path])
+                    answer = gateway.answers[path]
+                    query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(self.path).query))
+                    self.answer(200, answer(query) if callable(answer) else answer)
                 else:
                     self.answer(404, {"error": "no such page"})
 
@@ -147,15 +150,31 @@ class ClientCommandTest(CommandCase):
                     if form == "json":
                         self.assertEqual(json.loads(result.stdout), gateway.answers[f"/v1/{what}"])
 
-    def test_idle_links_are_shown_where_they_are_broken_or_all_are_wanted(self):
+    def test_links_come_in_pages(self):
         gateway = self.gateway()
-        gateway.answers["/v1/links"]["links"].append(dict(gateway.answers["/v1/links"]["links"][1], name="idle",
-                                                          state="up", health=1.0))
-        self.addCleanup(gateway.answers["/v1/links"]["links"].pop)
-        few, all_of_them = self.ask(gateway, "get", "links").stdout, self.ask(gateway, "get", "links", "--all").stdout
-        self.assertIn("leaf0->spine1", few)
-        self.assertNotIn("idle", few)
-        self.assertIn("idle", all_of_them)
+        like, asked = gateway.answers["/v1/links"]["links"][0], []
+
+        def page(query):
+            asked.append(query)
+            begin, end = int(query.get("after", 0)), int(query.get("after", 0)) + int(query["limit"])
+            links = [dict(like, name=f"link{i}") for i in range(begin, min(end, 25_000))]
+            return {"total": 25_000, "next": str(end) if end < 25_000 else None, "links": links}
+        gateway.answers["/v1/links"] = page
+        few = self.ask(gateway, "get", "links")
+        self.assertEqual(asked, [{"limit": "1000", "idle": "false"}], "not more than what is shown")
+        self.assertIn("The first 1,000 of 25,000 links", few.stdout)
+        asked.clear()
+        everything = self.ask(gateway, "get", "links", "--all", "--limit", "1000000", "--json", "-")
+        self.assertEqual(everything.returncode, 0, everything.stderr)
+        self.assertEqual([query.get("after") for query in asked], [None, "10000", "20000"])
+        read = json.loads(everything.stdout)
+        self.assertEqual([link["name"] for link in read["links"]], [f"link{i}" for i in range(25_000)])
+        self.assertIsNone(read["next"])
+        asked.clear()
+        self.ask(gateway, "get", "links", "--state", "not_up", "--endpoint", "leaf0", "--text", "spine", "--job", "gpt", "--limit", "5")
+        self.assertEqual(asked, [{"limit": "5", "idle": "false", "state": "not_up", "endpoint": "leaf0", "text": "spine", "job": "gpt"}])
+        self.assert_refused(self.ask(gateway, "get", "hosts", "--endpoint", "leaf0"), "are for links")
+        self.assert_refused(self.ask(gateway, "get", "links", "--state", "dwon"), "not_up")
 
     def test_everything_can_be_described(self):
         gateway = self.gateway()

@@ -87,6 +87,52 @@ class Cluster:
                                             f"leaf{end}->{other}/nic0"]})
         return {"total": len(views), "connections": views[:limit]}
 
+    @staticmethod
+    def _place(link):
+        """As src/service/controller/link_routes.h: what is down first, then what is not up otherwise, then the fullest."""
+        is_dead, is_up = link["state"] == "down" or link["health"] <= 0, link["state"] == "up" and link["health"] >= 1
+        left = link["capacity_bytes_per_s"] * link["health"]
+        fullness = 0 if link["load"] == 0 else link["load"] / left if left > 0 else float("inf")
+        return 0 if is_dead else 2 if is_up else 1, -fullness
+
+    def _all_links(self):
+        fullness = [-self._place(link)[1] for link in self.links]
+        return {"links": len(self.links), "not_up": sum(self._place(link)[0] < 2 for link in self.links),
+                "in_use": sum(link["queue_pairs"] > 0 for link in self.links),
+                "fullest": max((one for one in fullness if one < float("inf")), default=0)}
+
+    def links_page(self, query):
+        wanted = {name: values[0] for name, values in query.items()}
+        links = list(self.links)
+        if "job" in wanted:
+            on = {name for path in self.connections(wanted["job"], 10_000)["connections"] for name in path["links"]}
+            links = [link for link in links if link["name"] in on]
+        if "beside" in wanted:
+            it = self.link.get(wanted["beside"])
+            if it is None:
+                return None
+            links = [link for link in links if {link["from"], link["to"]} == {it["from"], it["to"]}]
+        if "endpoint" in wanted:
+            links = [link for link in links if wanted["endpoint"] in (link["from"].split("/")[0], link["to"].split("/")[0])]
+        if "tier" in wanted:
+            links = [link for link in links if link["tier"] == wanted["tier"]]
+        if wanted.get("order") != "fabric":
+            links.sort(key=self._place)
+        limit = int(wanted.get("limit", 1000))
+        return {"total": len(links), "next": "0:0:0" if len(links) > limit else None, "all": self._all_links(), "links": links[:limit]}
+
+    def links_overview(self):
+        order = sorted(self.links, key=self._place)
+        cells = {}
+        for link in (link for link in order if link["tier"] == "leaf-spine"):
+            cells.setdefault((min(link["from"], link["to"]), max(link["from"], link["to"])), []).append(link)  # "leaf" is before "spine"
+        rows, columns = (list(dict.fromkeys(cell[side] for cell in cells)) for side in (0, 1))
+        shown = {cell: links for cell, links in cells.items() if cell[0] in rows[:24] and cell[1] in columns[:32]}
+        return {"all": self._all_links(), "not_up": [link for link in order if self._place(link)[0] < 2][:50],
+                "fullest": [link for link in order if self._place(link)[0] == 2 and link["load"] > 0][:10],
+                "matrices": [{"tier": "leaf-spine", "rows": len(rows), "columns": len(columns),
+                              "cells": [{"below": below, "above": above, "links": links} for (below, above), links in shown.items()]}]}
+
     def topology_at(self, at, open_node):
         """As it was in that period; None: it is not kept."""
         begin = next((begin for begin in self.past if begin <= at < begin + 300), None)
@@ -248,6 +294,10 @@ class MockController:
             return cluster.connections(query.get("job", [""])[0], min(10_000, int(query.get("limit", ["10000"])[0])))
         if path == "/v1/steering":
             return cluster.steering
+        if path == "/v1/links":
+            return cluster.links_page(query)
+        if path == "/v1/links/overview":
+            return cluster.links_overview()
         if path.startswith("/v1/jobs/") and path.endswith("/trace"):
             name = urllib.parse.unquote(path.removeprefix("/v1/jobs/").removesuffix("/trace"))
             return {"otherData": {"job": name}, "traceEvents": []} if any(job["name"] == name for job in cluster.jobs) else None
@@ -262,7 +312,7 @@ class MockController:
         name = path.removeprefix("/v1/")
         if name == "jobs" and self.ticks:
             cluster.tick()
-        return {name: getattr(cluster, name)} if name in ("jobs", "findings", "hosts", "links", "events") else None
+        return {name: getattr(cluster, name)} if name in ("jobs", "findings", "hosts", "events") else None
 
     def carry_out(self, path, body):
         """As src/service/steering/operator_orders.cc: (status, answer)."""

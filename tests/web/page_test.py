@@ -37,7 +37,11 @@ class PageTest(unittest.TestCase):
 
     def refresh(self):
         """Until the page shows a newer answer of each list. Where a list is slow to come, it asks for it less often."""
-        asked = {path: count for path, count in self.mock.asked.items() if path.startswith("/v1/") and path != "/v1/history"}
+        view = self.browser.evaluate("location.hash").lstrip("#").split("=")[0]
+        is_one = view in ("job", "link", "host")
+        is_shown = {"/v1/history": False, "/v1/links/overview": view in ("", "filter", "hosts", "sort", "told"), "/v1/links": is_one,
+                    "/v1/connections": is_one, "/v1/topology": view.startswith("topology")}
+        asked = {path: count for path, count in self.mock.asked.items() if path.startswith("/v1/") and is_shown.get(path, True)}
         end = time.monotonic() + 30
         while any(self.mock.asked[path] == count for path, count in asked.items()) and time.monotonic() < end:
             time.sleep(0.03)
@@ -220,6 +224,25 @@ class PageTest(unittest.TestCase):
         self.assertIn("knows no host of this name", self.text("main"))
         self.calm()
 
+    def test_views_ask_for_the_links_that_they_show(self):
+        self.start(Cluster(num_hosts=64, num_nics=8))
+        self.assertNotIn("/v1/links", self.mock.asked, "never all of them")
+        self.browser.evaluate("location.hash = '#host=h3'")
+        self.browser.wait("document.querySelector('#host-links')")
+        self.assertEqual(sorted(self.names("host-links")), sorted(way for i in range(8) for way in (f"h3/nic{i}->leaf0", f"leaf0->h3/nic{i}")))
+        self.browser.evaluate("location.hash = '#job=job1'")
+        self.browser.wait("document.querySelector('#job-links')")
+        self.assertEqual(len(self.names("job-links")), 10)
+        self.browser.evaluate("location.hash = '#link=leaf0-%3Espine1'")
+        self.browser.wait("document.querySelector('#other-links')")
+        self.assertEqual(self.names("other-links"), ["spine1->leaf0"])
+        self.browser.evaluate("location.hash = '#link=leaf0-%3Espine9'")
+        self.browser.wait("document.body.innerText.includes('knows no link')")
+        self.browser.complaints.clear()  # 404
+        self.browser.evaluate("location.hash = ''")
+        self.browser.wait("document.querySelector('.matrix')")
+        self.calm()
+
     def test_pauses_ask_for_a_reason(self):
         self.start(hash="#job=job0")
         self.browser.wait("document.querySelector('#facts button')")
@@ -331,11 +354,11 @@ class PageTest(unittest.TestCase):
         before = dict(self.mock.asked)
         self.cluster.jobs[0]["name"] = "renamed"
         time.sleep(2.3)
-        self.assertEqual(self.mock.asked["/v1/links"], before["/v1/links"])
+        self.assertEqual(self.mock.asked["/v1/links/overview"], before["/v1/links/overview"])
         self.assertNotIn("renamed", self.names())
         self.mock.news.append("jobs")
         self.browser.wait("document.querySelector('#jobs').innerText.includes('renamed')", patience_s=1.5)
-        self.assertEqual(self.mock.asked["/v1/links"], before["/v1/links"])
+        self.assertEqual(self.mock.asked["/v1/links/overview"], before["/v1/links/overview"])
         # Where the stream ends, it asks as before.
         self.mock.streams = False
         self.cluster.jobs[1]["name"] = "again"

@@ -40,12 +40,16 @@ Result<ClusterState> AskForState(ControllerHttp* controller, const LongLists& wa
     state.hosts = std::move(hosts.hosts);
   }
   FL_RETURN_IF_ERROR(AskForMarks(controller, &state));
-  if (wanted.links) {
-    FL_ASSIGN_OR_RETURN(wire::LinkList links, controller->Get<wire::LinkList>("/v1/links"));
-    state.links = std::move(links.links);
+  if (wanted.links > 0) {
+    const std::string path = LinksPath({{"limit", fmt::format("{}", wanted.links)}});
+    FL_ASSIGN_OR_RETURN(state.links, controller->Get<wire::LinkList>(path));
   }
   state.jobs = std::move(jobs.jobs);
   return state;
+}
+
+std::string LinksPath(const std::multimap<std::string, std::string>& parameters) {
+  return httplib::append_query_params("/v1/links", parameters);
 }
 
 std::string ConnectionsPath(const std::string& job, uint64_t limit) {

@@ -123,17 +123,24 @@ Document JobTable(std::span<const wire::LiveJob> jobs) {
   return Document(std::move(table));
 }
 
-Document LinkTable(std::span<const wire::LiveLink> links) {
-  if (links.empty()) return "No link is shown.\n";
+Document LinkTable(const wire::LinkList& list) {
+  if (list.links.empty()) return "No link is shown.\n";
   TextTable table({Name("link"), Name("tier"), Name("state"), Number("health", "share of its capacity that is left"),
                    Number("capacity"), Number("queue pairs"),
                    Number("load", "sum of the weights of the queue pairs on it")});
-  for (const wire::LiveLink& link : links) {
+  for (const wire::LiveLink& link : list.links) {
     table.AddRow({link.name, link.tier, link.state, report::FormatPercent(link.health),
                   report::FormatLinkSpeed(link.capacity_bytes_per_s), FormatCount(link.queue_pairs),
                   report::FormatShort(link.load)});
   }
-  return Document(std::move(table));
+  Document document(std::move(table));
+  if (list.total > list.links.size()) {
+    document += fmt::format(
+        "The first {} of {} links: those that are not up, then by load over what is left of the "
+        "capacity.\n",
+        FormatCount(list.links.size()), FormatCount(list.total));
+  }
+  return document;
 }
 
 Document HostTable(const ClusterState& state) {

@@ -20,7 +20,7 @@ struct ClusterState {
   std::vector<wire::LiveJob> jobs;
   std::vector<wire::LiveHost> hosts;
   std::vector<wire::LiveFinding> findings;
-  std::vector<wire::LiveLink> links;  // only where they are shown
+  wire::LinkList links;  // the worst and the fullest, only where they are shown
   wire::LiveSteeringView steering;
 };
 
@@ -43,7 +43,8 @@ std::string StateOf(const wire::LiveHost& host, const wire::LiveSteeringView& st
 double SlowdownOf(const wire::LiveJob& job);
 
 report::Document JobTable(std::span<const wire::LiveJob> jobs);
-report::Document LinkTable(std::span<const wire::LiveLink> links);
+// As the controller has sorted them, and how many there are where some are left out.
+report::Document LinkTable(const wire::LinkList& list);
 report::Document HostTable(const ClusterState& state);
 // Args: all: also those that are over.
 report::Document FindingTable(std::span<const wire::LiveFinding> findings, bool all);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -34,10 +35,15 @@ using report::Json;
 
 // Of the lists that descriptions search.
 constexpr uint64_t kAllConnections = 1'000'000;
+// Of one answer.
+constexpr uint64_t kLinksOfPage = 10'000;
 
 struct GetOptions {
   std::string what;
   std::string job;
+  std::string state = {};     // of links
+  std::string endpoint = {};  // likewise
+  std::string text = {};      // likewise
   bool all = false;
   uint64_t limit = 1000;
   ControllerHttpOptions http;
@@ -58,6 +64,49 @@ Result<Answer> List(ControllerHttp* controller, const std::string& path, const a
   return Answer{.document = render(std::move(record)), .json = std::move(json)};
 }
 
+// As many pages as it takes, as if they were one.
+Result<Answer> ListLinks(ControllerHttp* controller, const GetOptions& options) {
+  std::multimap<std::string, std::string> parameters;
+  const auto want = [&](const char* name, const std::string& value) {
+    if (!value.empty()) parameters.emplace(name, value);
+  };
+  want("state", options.state);
+  want("endpoint", options.endpoint);
+  want("text", options.text);
+  want("job", options.job);
+  if (!options.all) want("idle", "false");
+  wire::LinkList list;
+  Json json;
+  do {
+    auto wanted = parameters;
+    wanted.emplace("limit", fmt::format("{}", std::min(kLinksOfPage, options.limit - list.links.size())));
+    if (list.next) wanted.emplace("after", *list.next);
+    const std::string path = LinksPath(wanted);
+    FL_ASSIGN_OR_RETURN(Json page, controller->Get(path));
+    FL_ASSIGN_OR_RETURN(wire::LinkList read, controller->Read<wire::LinkList>(page, path));
+    if (read.links.empty()) read.next.reset();
+    if (json.is_null()) {
+      json = std::move(page);
+    } else {
+      for (Json& link : page["links"]) json["links"].push_back(std::move(link));
+      json["next"] = std::move(page["next"]);
+    }
+    std::ranges::move(read.links, std::back_inserter(list.links));
+    list.total = read.total;
+    list.next = std::move(read.next);
+  } while (list.next && list.links.size() < options.limit);
+  return Answer{.document = LinkTable(list), .json = std::move(json)};
+}
+
+// What is asked for that the list has not.
+Status CheckOptions(const GetOptions& options) {
+  const bool has_own = !options.state.empty() || !options.endpoint.empty() || !options.text.empty();
+  if (has_own && options.what != "links") {
+    return InvalidArgument(fmt::format("--state, --endpoint and --text are for links, not for {}", options.what));
+  }
+  return OkStatus();
+}
+
 Result<Answer> AskFor(const GetOptions& options, ControllerHttp* controller) {
   if (options.what == "jobs") {
     return List<wire::JobList>(controller, "/v1/jobs", [](wire::JobList list) {
@@ -66,12 +115,7 @@ Result<Answer> AskFor(const GetOptions& options, ControllerHttp* controller) {
     });
   }
   if (options.what == "links") {
-    return List<wire::LinkList>(controller, "/v1/links", [&](wire::LinkList list) {
-      if (!options.all)
-        std::erase_if(list.links, [](const wire::LiveLink& link) { return link.queue_pairs == 0 && link.health >= 1; });
-      std::ranges::stable_sort(list.links, std::greater<>(), &wire::LiveLink::load);
-      return LinkTable(list.links);
-    });
+    return ListLinks(controller, options);
   }
   if (options.what == "hosts") {
     ClusterState state;
@@ -99,6 +143,7 @@ Result<Answer> AskFor(const GetOptions& options, ControllerHttp* controller) {
 }
 
 int RunGet(const GetOptions& options) {
+  if (const Status status = CheckOptions(options); !status.ok()) return ReportError(status);
   auto files = OutputFiles::Prepare(options.output);
   if (!files.ok()) return ReportError(files.status());
   auto controller = ControllerHttp::Open(options.http);
@@ -131,14 +176,18 @@ const Item* FindNamed(const std::vector<Item>& items, const std::string& name) {
 }
 
 Result<Document> Describe(const DescribeOptions& options, ControllerHttp* controller) {
-  FL_ASSIGN_OR_RETURN(const ClusterState state, AskForState(controller, {.links = options.kind == "link"}));
+  FL_ASSIGN_OR_RETURN(const ClusterState state, AskForState(controller));
   if (options.kind == "job") {
     const wire::LiveJob* const job = FindNamed(state.jobs, options.name);
     if (job == nullptr) return NoSuch(options, "jobs");
     FL_ASSIGN_OR_RETURN(const wire::ConnectionList connections, AskForConnections(controller, job->name, 1000));
     return DescribeJob(*job, state, connections);
   }
-  const wire::LiveLink* const link = FindNamed(state.links, options.name);
+  wire::LinkList links;
+  if (options.kind == "link") {
+    FL_ASSIGN_OR_RETURN(links, controller->Get<wire::LinkList>(LinksPath({{"beside", options.name}})));
+  }
+  const wire::LiveLink* const link = FindNamed(links.links, options.name);
   if (options.kind == "link" && link == nullptr) return NoSuch(options, "links --all");
   const wire::LiveHost* const host = FindNamed(state.hosts, options.name);
   if (options.kind == "host" && host == nullptr) return NoSuch(options, "hosts");
@@ -256,9 +305,13 @@ void AddGetCommand(CLI::App& app, Invocation* invocation) {
   get->add_option("WHAT", options->what, "What to list")
       ->required()
       ->check(OneOf(std::vector<std::string>{"jobs", "links", "hosts", "findings", "connections", "events", "sizes"}));
-  get->add_option("--job", options->job, "Only connections of that job")->type_name("NAME");
+  get->add_option("--job", options->job, "Only connections of that job, or links on its paths")->type_name("NAME");
+  get->add_option("--state", options->state, "Only links in that state; not_up: all that are less than whole")
+      ->check(OneOf(std::vector<std::string>{"up", "not_up", "suspect", "down", "probation"}));
+  get->add_option("--endpoint", options->endpoint, "Only links from or to that host, NIC or switch")->type_name("NAME");
+  get->add_option("--text", options->text, "Only links whose name has TEXT")->type_name("TEXT");
   get->add_flag("--all", options->all, "Also findings that are over, and healthy links that nothing uses");
-  get->add_option("--limit", options->limit, "Connections to list at most")
+  get->add_option("--limit", options->limit, "Connections or links to list at most")
       ->check(CLI::Range(uint64_t{1}, kAllConnections))
       ->capture_default_str();
   AddServerOptions(get, &options->http);

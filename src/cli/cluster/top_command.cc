@@ -25,6 +25,7 @@ namespace fairlead::cli {
 namespace {
 
 constexpr uint64_t kConnectionsShown = 100;
+constexpr size_t kLinksShown = 500;
 // Between two looks at all hosts while they are only counted.
 constexpr std::chrono::seconds kHostsPeriod(20);
 
@@ -156,7 +157,8 @@ int ShowUntilStopped(const TopOptions& options, ControllerHttp* controller) {
   while (!stop) {
     const auto now = std::chrono::steady_clock::now();
     if (now >= next) {
-      const LongLists wanted = {.hosts = screen.needs_hosts() || now >= hosts_next, .links = screen.needs_links()};
+      const LongLists wanted = {.hosts = screen.needs_hosts() || now >= hosts_next,
+                                .links = screen.needs_links() ? kLinksShown : 0};
       auto newer = AskForState(controller, wanted);
       trouble = newer.ok() ? "" : newer.status().message();
       if (newer.ok() && wanted.hosts) hosts_next = now + kHostsPeriod;
@@ -175,7 +177,7 @@ int ShowUntilStopped(const TopOptions& options, ControllerHttp* controller) {
     const int key = terminal.ReadKey(static_cast<int>(std::max<int64_t>(0, left.count())));
     if (key == -2 || (key >= 0 && !screen.Press(key))) return kExitOk;
     // The lists of another view are fetched at once.
-    const bool wants_links = screen.needs_links() && state->links.empty();
+    const bool wants_links = screen.needs_links() && state->links.links.empty();
     const bool wants_hosts = screen.needs_hosts() && !showed_hosts;
     if (key >= 0 && (wants_links || wants_hosts)) next = std::chrono::steady_clock::now();
   }

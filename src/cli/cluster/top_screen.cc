@@ -118,11 +118,8 @@ report::Document TopScreen::Table(const ClusterState& state) {
     }
     case TopView::kFindings:
       return FindingTable(state.findings, false);
-    case TopView::kLinks: {
-      std::vector<wire::LiveLink> links = state.links;
-      std::ranges::stable_sort(links, std::greater<>(), &wire::LiveLink::load);
-      return LinkTable(links);
-    }
+    case TopView::kLinks:
+      return LinkTable(state.links);
     case TopView::kHosts:
       return HostTable(state);
   }

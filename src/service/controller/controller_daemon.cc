@@ -22,7 +22,7 @@
 #include "service/controller/incident_trace.h"
 #include "service/controller/job_owner_file.h"
 #include "service/controller/job_trace.h"
-#include "service/controller/link_list_text.h"
+#include "service/controller/link_routes.h"
 #include "service/controller/list_watch.h"
 #include "service/controller/network_history.h"
 #include "service/controller/node_check_routes.h"
@@ -195,7 +195,6 @@ class ControllerDaemon::Parts {
   std::mutex history_mutex_;
   ClusterHistory history_;
   NetworkHistory network_history_{fabric_};
-  const LinkListText link_list_text_{fabric_};
   JobLooks job_looks_;
   SimTime next_look_;
   std::unique_ptr<OtlpHttp> collector_;  // none: null, and so is the outbox
@@ -375,7 +374,7 @@ void ControllerDaemon::Parts::WatchLists(const GatewaySource& source) {
       {"jobs", hash_of(source.jobs)},
       {"findings", hash_of(source.findings)},
       {"hosts", [this] { return HashOf(Ask([](const auto& core) { return core.Hosts(); })); }},
-      {"links", [links = source.links] { return std::hash<std::string>()(links()); }},
+      {"links", [this] { return HashOf(Ask([](const auto& core) { return core.Links(); })); }},
       {"events", hash_of(source.events)},
       {"steering", hash_of([this] { return actions_->steering().ToJson(); })}};
   list_watch_.emplace(std::move(lists), source.events, kNewsPeriod);
@@ -484,9 +483,12 @@ GatewaySource ControllerDaemon::Parts::MakeSource() {
   if (engine_ != nullptr) std::ranges::move(engine_->Routes(), std::back_inserter(source.routes));
   source.routes.push_back(NodeCheckRoute(MakeCheckSource()));
   source.routes.push_back(TopologyRoute(fabric_, MakeNetworkSource()));
+  std::ranges::move(
+      LinkRoutes(fabric_, {.look = [this] { return Ask([](const auto& core) { return core.Links(); }); },
+                           .paths = [this] { return Ask([](const auto& core) { return core.Paths(); }); }}),
+      std::back_inserter(source.routes));
   source.hosts = [this] { return HostsJson(Ask([](const auto& core) { return core.Hosts(); })); };
   source.jobs = [this] { return JobsJson(Ask([](const auto& core) { return core.Jobs(); }), fabric_); };
-  source.links = [this] { return link_list_text_.ListOf(Ask([](const auto& core) { return core.Links(); })); };
   source.connections = [this](const std::string& job, size_t limit) {
     return ConnectionsJson(Ask([](const auto& core) { return core.QueuePairs(); }), fabric_, job, limit);
   };

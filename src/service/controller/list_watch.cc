@@ -1,5 +1,7 @@
 #include "service/controller/list_watch.h"
 
+#include <bit>
+#include <cstdint>
 #include <string>
 
 #include "base/random.h"
@@ -16,6 +18,17 @@ size_t HashOf(std::span<const controller::HostView> hosts) {
     hash = CombineHash(hash, std::hash<std::string>()(host.name));
     hash = CombineHash(hash, std::hash<std::string>()(host.agent_version));
     hash = CombineHash(hash, host.is_connected ? 1 : 0);
+  }
+  return hash;
+}
+
+size_t HashOf(std::span<const controller::LinkOnFabric> links) {
+  uint64_t hash = links.size();
+  for (const controller::LinkOnFabric& link : links) {
+    hash = CombineHash(hash, uint64_t{link.link.value()} << 32 | link.num_queue_pairs);
+    hash = CombineHash(hash, static_cast<uint64_t>(link.state));
+    hash = CombineHash(hash, std::bit_cast<uint64_t>(link.health));
+    hash = CombineHash(hash, std::bit_cast<uint64_t>(link.load));
   }
   return hash;
 }

@@ -29,6 +29,7 @@ struct WatchedList {
 size_t HashOf(const Json& json);
 // Without the times of last messages, which change all the time and say nothing new.
 size_t HashOf(std::span<const controller::HostView> hosts);
+size_t HashOf(std::span<const controller::LinkOnFabric> links);
 
 class ListWatch {
  public:

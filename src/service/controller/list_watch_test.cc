@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <utility>
+#include <vector>
 
 namespace fairlead::service {
 namespace {
@@ -56,6 +58,26 @@ TEST_F(ListWatchTest, NamesTheListsThatDiffer) {
   tell_hosts(12);
   hosts_.emplace_back();
   tell_hosts(14);
+}
+
+TEST(ListHashTest, TellsLinksApartByAllThatIsShownOfThem) {
+  std::vector<controller::LinkOnFabric> links(3);
+  for (uint32_t l = 0; l < links.size(); ++l) links[l].link = LinkId(l);
+  std::set<size_t> hashes = {HashOf(links)};
+  EXPECT_TRUE(hashes.contains(HashOf(links)));
+  const auto is_new = [&] { return hashes.insert(HashOf(links)).second; };
+  links[1].state = traffic::LinkState::kDown;
+  EXPECT_TRUE(is_new());
+  links[1].health = 0.5;
+  EXPECT_TRUE(is_new());
+  links[2].num_queue_pairs = 1;
+  EXPECT_TRUE(is_new());
+  links[2].load = 0.25;
+  EXPECT_TRUE(is_new());
+  std::swap(links[1].load, links[2].load);
+  EXPECT_TRUE(is_new());
+  links.pop_back();
+  EXPECT_TRUE(is_new());
 }
 
 TEST_F(ListWatchTest, NothingIsMadeForNobody) {

@@ -28,13 +28,11 @@ constexpr size_t kConnectionsMax = 10'000;
 
 std::string Text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
-void AnswerText(Response& response, const std::string& json, int code = 200) {
+void Answer(Response& response, const Json& json, int code = 200) {
   response.status = code;
   response.set_header("Cache-Control", "no-store");
-  response.set_content(json, kJsonType);
+  response.set_content(Text(json), kJsonType);
 }
-
-void Answer(Response& response, const Json& json, int code = 200) { AnswerText(response, Text(json), code); }
 
 void AnswerError(Response& response, int code, const std::string& message) {
   Answer(response, {{"error", message}}, code);
@@ -316,9 +314,6 @@ void HttpGateway::Impl::AddRoutes() {
   server_.Get(kHealthPath, [this](const Request&, Response& response) { ShowHealth(response); });
   AddJson("/v1/hosts", source_.hosts);
   AddJson("/v1/jobs", source_.jobs);
-  server_.Get("/v1/links", [this](const Request& request, Response& response) {
-    if (Allow(request, HttpRole::kReader, response)) AnswerText(response, source_.links());
-  });
   AddJson("/v1/findings", source_.findings);
   server_.Get(R"(/v1/findings/(\d{1,9}))", [this](const Request& request, Response& response) {
     if (!Allow(request, HttpRole::kReader, response)) return;

@@ -25,7 +25,6 @@ class HttpGatewayTest : public testing::Test {
     GatewaySource source;
     source.health = [this] { return health_; };
     source.finding = [](uint32_t number) { return number == 7 ? std::optional(Json{{"finding", 7}}) : std::nullopt; };
-    source.links = [] { return R"({"list":[]})"; };
     source.hosts = source.jobs = source.findings = source.events = [] { return Json{{"list", Json::array()}}; };
     source.connections = [](const std::string& job, size_t limit) { return Json{{"job", job}, {"limit", limit}}; };
     source.metrics = [] { return "# HELP a b\n"; };
@@ -76,7 +75,7 @@ class HttpGatewayTest : public testing::Test {
 
 TEST_F(HttpGatewayTest, GivesOutWhatItIsAskedFor) {
   Start({});
-  for (const char* path : {"/v1/hosts", "/v1/jobs", "/v1/links", "/v1/findings", "/v1/events"}) {
+  for (const char* path : {"/v1/hosts", "/v1/jobs", "/v1/findings", "/v1/events"}) {
     EXPECT_EQ(Get(path), 200) << path;
     EXPECT_TRUE(Json::parse(body_).contains("list"));
   }
