@@ -41,14 +41,14 @@ struct LinkSource {
 };
 
 // {"total", "next", "all": {"links", "not_up", "in_use", "fullest"}, "links": [{"name", "from", "to", "tier",
-// "capacity_bytes_per_s", "state", "health", "queue_pairs", "load"}]}: total is over all pages; next is null on the last
-// one; fullest: the largest load over what is left of the capacity, of links with any.
+// "capacity_bytes_per_s", "state", "health", "queue_pairs", "load"}]}: total is over all pages; next is null on the
+// last one; fullest: the largest load over what is left of the capacity, of links with any.
 // Errors: kInvalidArgument: a parameter or value that is not known; kNotFound: an endpoint or link that is not there.
 Result<Json> LinkPageJson(const topology::Fabric& fabric, const LinkSource& source, const HttpQuery& query);
 
 // {"all", "not_up": [at most 50], "fullest": [at most 10 that are up and in use], "matrices": [{"tier", "rows",
-// "columns", "cells": [{"below", "above", "links"}]}]}: of a matrix the 24 rows and 32 columns with the worst links, and
-// how many there are.
+// "columns", "cells": [{"below", "above", "links"}]}]}: of a matrix the 24 rows and 32 columns with the worst links,
+// and how many there are.
 Json LinkOverviewJson(const topology::Fabric& fabric, std::span<const controller::LinkOnFabric> links);
 
 // Both. `fabric` must outlive them.
