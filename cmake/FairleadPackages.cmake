@@ -29,6 +29,8 @@ set(CPACK_DEBIAN_DEBUGINFO_PACKAGE ON)
 
 set(CPACK_DEBIAN_FAIRLEAD_PACKAGE_NAME fairlead)
 set(CPACK_DEBIAN_FAIRLEAD_PACKAGE_SECTION science)
+# It draws figures as PDF.
+set(CPACK_DEBIAN_FAIRLEAD_PACKAGE_RECOMMENDS librsvg2-bin)
 # Labs are made of the other packages; who only simulates needs none of them.
 set(CPACK_DEBIAN_FAIRLEAD_PACKAGE_SUGGESTS
   "fairlead-agent, fairlead-controller, libfairlead-preload, iproute2, nftables, procps")

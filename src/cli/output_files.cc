@@ -8,8 +8,8 @@
 #include <system_error>
 
 #include "cli/command.h"
+#include "cli/figure_pdf.h"
 #include "report/figure_data.h"
-#include "report/figure_pdf.h"
 #include "report/number_format.h"
 
 namespace fairlead::cli {
@@ -86,11 +86,18 @@ void OutputFiles::WriteFigures(const std::string& folder, const std::string& pag
   if (folder.empty()) return;
   std::fflush(stdout);
   const std::vector<report::FigureFile> figures = report::FiguresOf(page);
+  bool has_pdfs = true;
   for (const report::FigureFile& figure : figures) {
     const std::filesystem::path path = std::filesystem::path(folder) / figure.name;
     Status written = WriteOutput(path.string() + ".svg", figure.svg);
-    if (written.ok()) written = WriteOutput(path.string() + ".pdf", report::RenderPdf(figure.svg));
     if (written.ok() && !figure.csv.empty()) written = WriteOutput(path.string() + ".csv", figure.csv);
+    if (written.ok() && has_pdfs) {
+      // SVG and CSV are worth having without.
+      const auto pdf = RenderPdf(figure.svg);
+      has_pdfs = pdf.ok();
+      if (pdf.ok()) written = WriteOutput(path.string() + ".pdf", *pdf);
+      if (!pdf.ok()) fmt::print(stderr, "fairlead: warning: {}\n", pdf.status().message());
+    }
     if (written.ok()) continue;
     if (status_.ok()) status_ = written;
     return;

@@ -211,6 +211,25 @@ Json FigureFrame(const Box& frame) { return FigureNumbers({frame.x, frame.y, fra
 
 std::string FigureText(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
+std::string WithLightColors(std::string_view svg) {
+  constexpr std::string_view kUse = "var(";
+  // The first block of the style has them all: "--page: #ffffff; ".
+  const std::string_view style = PageStyle().substr(0, PageStyle().find('}'));
+  std::string text;
+  for (size_t use = svg.find(kUse); use != std::string_view::npos; use = svg.find(kUse)) {
+    text += svg.substr(0, use);
+    const size_t end = std::min(svg.find(')', use), svg.size());
+    const std::string variable(svg.substr(use + kUse.size(), end - use - kUse.size()));
+    const size_t at = style.find(variable + ": ");
+    if (at != std::string_view::npos) {
+      const size_t value = at + variable.size() + 2;
+      text += style.substr(value, style.find(';', value) - value);
+    }
+    svg.remove_prefix(std::min(end + 1, svg.size()));
+  }
+  return text.append(svg);
+}
+
 std::vector<FigureFile> FiguresOf(std::string_view page) {
   std::vector<FigureFile> files;
   for (size_t at = page.find(kBegin); at != std::string_view::npos; at = page.find(kBegin, at)) {

@@ -35,4 +35,7 @@ struct FigureFile {
 // In the order of the page. Args: page: as RenderPage() makes it.
 std::vector<FigureFile> FiguresOf(std::string_view page);
 
+// The same drawing for programs that know no variables of CSS: each is replaced by what it is on a light page.
+std::string WithLightColors(std::string_view svg);
+
 }  // namespace fairlead::report

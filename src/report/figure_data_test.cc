@@ -9,6 +9,7 @@
 #include "report/heat_map_figure.h"
 #include "report/host_schedule_figure.h"
 #include "report/html_page.h"
+#include "report/html_style.h"
 #include "report/line_figure.h"
 #include "report/markup_check.h"
 #include "report/schedule_figure.h"
@@ -18,6 +19,17 @@ namespace fairlead::report {
 namespace {
 
 using testing::HasSubstr;
+
+// Other programs know none of CSS's variables, and colours by class come through the colour of text.
+TEST(FigureDataTest, LightColorsAreThoseOfThePage) {
+  EXPECT_EQ(WithLightColors("<svg><style>.a { fill: var(--s1); stroke: var(--page) }</style></svg>"),
+            "<svg><style>.a { fill: #0072b2; stroke: #ffffff }</style></svg>");
+  EXPECT_EQ(WithLightColors("none var(--nowhere)"), "none ");
+  EXPECT_EQ(WithLightColors("var(--s1"), "#0072b2");
+  const std::string style = WithLightColors(PageStyle());
+  EXPECT_EQ(style.find("var("), std::string::npos);
+  EXPECT_THAT(style, HasSubstr(".s1 { color: #0072b2; }"));
+}
 
 TEST(FigureDataTest, EveryKindOfFigureHasItsNumbers) {
   LineFigure line;

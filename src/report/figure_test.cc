@@ -68,7 +68,7 @@ TEST(LineFigureTest, EachSeriesHasAColourOfItsOwnOnLightAndDarkScreens) {
   std::set<std::string> colours[2];
   for (size_t i = 0; i < kNumSeriesColors; ++i) {
     const std::string name = "--s" + std::to_string(i);
-    EXPECT_THAT(style, HasSubstr(".s" + std::to_string(i) + " { --c: var(" + name + "); }"));
+    EXPECT_THAT(style, HasSubstr(".s" + std::to_string(i) + " { color: var(" + name + "); }"));
     const size_t light_at = style.find(name + ": #");
     const size_t dark_at = style.find(name + ": #", dark);
     ASSERT_LT(light_at, dark);

@@ -67,7 +67,7 @@ td .pm { color: var(--muted); font-size: 12.5px; }
 tr.change td { background: var(--panel); border-bottom: 0; }
 .name { overflow-wrap: anywhere; min-width: 10em; }
 .reason { color: var(--muted); font-size: 13px; min-width: 17em; overflow-wrap: anywhere; }
-.swatch { display: inline-block; width: 10px; height: 10px; border-radius: 3px; margin-right: 7px; background: var(--c); }
+.swatch { display: inline-block; width: 10px; height: 10px; border-radius: 3px; margin-right: 7px; background: currentColor; }
 .link-name { overflow-wrap: anywhere; min-width: 7em; }
 summary { cursor: pointer; color: var(--accent); margin: 10px 0; }
 
@@ -84,11 +84,11 @@ svg .middle { text-anchor: middle; } svg .end { text-anchor: end; }
 svg .event { stroke: var(--ink); stroke-dasharray: 3 3; opacity: 0.6; vector-effect: non-scaling-stroke; }
 svg .notch { stroke: var(--muted); stroke-width: 1.5; vector-effect: non-scaling-stroke; }
 svg .grid { stroke: var(--grid); } svg .axis { stroke: var(--rule); } svg .connector { stroke: var(--rule); stroke-width: 3; }
-.s0 { --c: var(--s0); } .s1 { --c: var(--s1); } .s2 { --c: var(--s2); } .s3 { --c: var(--s3); }
-.s4 { --c: var(--s4); } .s5 { --c: var(--s5); } .s6 { --c: var(--s6); } .s7 { --c: var(--s7); }
-svg .curve { fill: none; stroke: var(--c); stroke-width: 2; stroke-linejoin: round; }
-svg .band { fill: var(--c); opacity: 0.16; } svg .dot { fill: var(--c); }
-svg .curve-label { fill: var(--c); font-weight: 650; }
+.s0 { color: var(--s0); } .s1 { color: var(--s1); } .s2 { color: var(--s2); } .s3 { color: var(--s3); }
+.s4 { color: var(--s4); } .s5 { color: var(--s5); } .s6 { color: var(--s6); } .s7 { color: var(--s7); }
+svg .curve { fill: none; stroke: currentColor; stroke-width: 2; stroke-linejoin: round; }
+svg .band { fill: currentColor; opacity: 0.16; } svg .dot { fill: currentColor; }
+svg .curve-label { fill: currentColor; font-weight: 650; }
 svg .cell-ground { fill: var(--ground); }
 svg .mark { fill: var(--mark); stroke: var(--mark-ring); stroke-width: 0.8; }
 svg .outline { fill: none; stroke: var(--ink); stroke-width: 1.6; }
