@@ -1,7 +1,9 @@
 """What --figures writes: that every figure of the page is there, and that its numbers give the drawing again."""
+import collections
 import csv
 import html
 import json
+import math
 import pathlib
 import re
 import subprocess
@@ -135,9 +137,31 @@ def bar_again(root, figure, rows, file):
     assert all(a[1] <= b[1] + SLACK for a, b in zip(pairs, pairs[1:])), f"{file}: {pairs}"
 
 
+def cells_of(root):
+    """{(x, y) of a cell's corner: its colour's class}, of boxes and of paths with many cells."""
+    cells = {}
+    for shape in root.iter():
+        colour = [one for one in classes(shape) if re.fullmatch(r"h\d+", one)]
+        if "cell" not in classes(shape) or not colour:
+            continue
+        corners = re.findall(r"M([-\d.]+) ([-\d.]+)h", shape.attrib["d"]) if "d" in shape.attrib else [(shape.attrib["x"], shape.attrib["y"])]
+        cells.update({(float(x), float(y)): colour[0] for x, y in corners})
+    return cells
+
+
 def heat_again(root, figure, rows, file):
+    """Each cell, from its panel's frame and the file of values alone: where it is, and its colour of eleven."""
     cells = [row for row in rows if row["value"]]
-    assert len(cells) == sum(len(panel["cells"]) for panel in figure["panels"]), file
+    frames = {panel["heading"]: panel["frame"] for panel in figure["panels"]}
+    drawn = cells_of(root)
+    for row in cells:
+        left, top, width, height = frames[row["panel"]]
+        at = (left + int(row["column"]) * width, top + int(row["row"]) * height)
+        near = [colour for (x, y), colour in drawn.items() if abs(x - at[0]) < SLACK and abs(y - at[1]) < SLACK]
+        # Six digits of a value may be on the other side of a colour's end.
+        colours = {f"h{math.ceil(min(max(float(row['value']) * slack, 0), 1) * 10)}" for slack in (1 - 1e-5, 1, 1 + 1e-5)}
+        assert colours & set(near), f"{file}: {row} at {at} is drawn as {near}"
+    assert len(drawn) >= len(cells) > 0, file
     for row in rows:
         for key, names in (("row", figure["rows"]), ("column", figure["columns"])):
             if row[key]:
@@ -156,8 +180,19 @@ def waits_again(root, _figure, rows, file):
     assert len(culprits) == len({row["node"] for row in rows if row["is_culprit"] == "1"}), file
 
 
-def network_again(_root, figure, rows, file):
-    assert len(rows) == len(figure["links"]), file
+def network_again(root, figure, rows, file):
+    """The lines' colours, and that lines of a node meet in one point: a picture has no other numbers than these."""
+    def style(row):
+        load = float(row["load"])
+        return "down" if int(row["down"]) else "degraded" if int(row["degraded"]) else f"load{0 if load <= 0 else min(4, 1 + math.floor(load * 4 - 1e-9))}"
+    wires = [path for path in root.iter(f"{SVG}path") if "wire" in classes(path)]
+    assert len(wires) == len(rows) == len(figure["links"]), file
+    drawn = collections.Counter(next(one for one in classes(wire) if re.fullmatch(r"down|degraded|load\d", one)) for wire in wires)
+    assert drawn == collections.Counter(map(style, rows)), f"{file}: {drawn}"
+    ends = [re.findall(r"[-\d.]+", wire.attrib["d"]) for wire in wires]
+    for side, key in ((0, "below"), (2, "above")):
+        fans = collections.Counter(tuple(numbers[side:side + 2]) for numbers in ends)
+        assert sorted(fans.values()) == sorted(collections.Counter(row[key] for row in rows).values()), f"{file}: {key}"
 
 
 DRAWN_AGAIN = {"line": line_again, "schedule": schedule_again, "hosts": hosts_again, "bar": bar_again, "heat": heat_again,
