@@ -15,9 +15,18 @@ constexpr double kSurer = 0.1;
 // Windows in a row that are enough whatever was before.
 constexpr uint32_t kStreakMax = 8;
 constexpr double kHoursOfDay = 24;
+// Another job that fills the same link makes single connections slow, for half a minute often. What is broken stays so:
+// windows in a row after which a connection is believed, and its score until then.
+constexpr uint32_t kStreakOfConnection = 6;
+constexpr double kPassingScore = 0.4;
 
 // Slowness of all messages, not losses: their cost is not known.
 bool IsSlowPath(const Suspect& suspect) { return suspect.syndrome == model::Syndrome::kCommSlow && suspect.cost >= 0; }
+
+bool MayPass(const Suspect& suspect) {
+  return IsSlowPath(suspect) && suspect.culprits.size() == 1 &&
+         suspect.culprits.front().kind == model::CulpritKind::kConnection;
+}
 
 using model::Finding;
 using model::FindingId;
@@ -65,10 +74,14 @@ std::vector<Suspect> FindingTracker::HoldWindow(std::span<const Suspect> suspect
   for (const Suspect& suspect : suspects) {
     const Key key = KeyOf(suspect);
     WindowHistory& history = histories_[key];
-    NoteBad(suspect, now, &history);
     ++history.streak;
+    Suspect weighed = suspect;
+    if (MayPass(suspect) && history.streak < kStreakOfConnection) {
+      weighed.confidence = std::min(weighed.confidence, kPassingScore);
+    }
+    NoteBad(weighed, now, &history);
     if (const std::optional<FindingId> id = FindOpen(key)) {
-      Raise(suspect);
+      Raise(weighed);
       open_[*id].last_held = now;
     }
   }

@@ -42,6 +42,26 @@ TEST_F(FindingTrackerTest, WindowsOfANicAndOfItsSidesCountTogether) {
   for (int window = 0; window < 5; ++window) EXPECT_EQ(Window({SlowNic(CulpritKind::kNic, 4)}), 1u);
 }
 
+// Neighbours come and go; after a minute it is no neighbour.
+TEST_F(FindingTrackerTest, AConnectionIsBelievedAfterAMinute) {
+  Suspect slow = SlowNic(CulpritKind::kConnection, 4);
+  slow.cost = 0.2;
+  slow.confidence = 0.95;
+  Suspect nic = SlowNic(CulpritKind::kNic, 5);
+  nic.cost = 0.2;
+  nic.confidence = 0.95;
+  for (int window = 1; window <= 8; ++window) {
+    Window({slow, nic});
+    if (window < static_cast<int>(kBad)) continue;
+    ASSERT_EQ(tracker_.findings().size(), 2u);
+    for (const model::Finding& finding : tracker_.findings()) {
+      const bool is_believed = finding.culprits.front().kind == CulpritKind::kNic || window >= 6;
+      EXPECT_EQ(finding.score, is_believed ? 0.95 : 0.4) << window;
+      EXPECT_EQ(finding.action == model::RecommendedAction::kWatch, !is_believed) << window;
+    }
+  }
+}
+
 TEST_F(FindingTrackerTest, WindowsOfDifferentNicsDoNot) {
   EXPECT_EQ(Window({SlowNic(CulpritKind::kNicSend, 4)}), 0u);
   EXPECT_EQ(Window({SlowNic(CulpritKind::kNicSend, 5)}), 0u);
