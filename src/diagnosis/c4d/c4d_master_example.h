@@ -83,9 +83,10 @@ class HandMadeJob {
   }
 
   // The oldest message of the connection is in that phase since now.
-  void Connect(uint32_t r, model::Direction direction, uint32_t peer, model::TransferPhase phase) {
+  void Connect(uint32_t r, model::Direction direction, uint32_t peer, model::TransferPhase phase,
+               model::CommunicatorId communicator = kData) {
     model::ConnectionRecord record;
-    record.key.communicator = kData;
+    record.key.communicator = communicator;
     record.key.direction = direction;
     record.key.peer = model::RankId(peer);
     record.in_flight = phase == model::TransferPhase::kIdle ? 0 : 1;

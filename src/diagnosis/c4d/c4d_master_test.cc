@@ -173,6 +173,22 @@ TEST(C4dMasterTest, UnreachableHostsAreCutOff) {
   EXPECT_TRUE(IsNic(job.Open().front(), 3));
 }
 
+// 0 has posted a buffer that 4 knows nothing of. Nobody else tells which of the two does not look any more, or has lost
+// its cable.
+TEST(C4dMasterTest, OfTwoThatLostAMessageBetweenThemNeitherIsNamed) {
+  Job job;
+  job.Iterate(5);
+  for (const uint32_t r : {0, 4}) job.Do(r, Job::kPair0, Stage::kStarted);
+  job.Connect(4, Direction::kSend, 0, TransferPhase::kSendWaitsForPeer, Job::kPair0);
+  job.Connect(0, Direction::kReceive, 4, TransferPhase::kReceivePosted, Job::kPair0);
+  job.Connect(0, Direction::kSend, 4, TransferPhase::kSendWaitsForGpu, Job::kPair0);
+  job.Connect(4, Direction::kReceive, 0, TransferPhase::kReceivePosted, Job::kPair0);
+  job.Wait(kHangSeconds);
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_TRUE(job.Open().front().culprits.empty()) << job.Open().front().summary;
+  EXPECT_EQ(job.Open().front().action, model::RecommendedAction::kWatch);
+}
+
 // The same of sends and receives, each of which has but two ranks, both with equally many lost messages between them.
 TEST(C4dMasterTest, SingleTransfersAreLookedIntoTogether) {
   for (const bool is_cut_off : {true, false}) {

@@ -125,6 +125,8 @@ class StuckGraph {
         lost_messages_.insert(message);
       } else {
         is_frozen_[blamed] = true;
+        // Of two alone nobody else tells which: it may be the network of either.
+        if (ranks_.size() == 2) is_frozen_[sender] = is_frozen_[receiver] = true;
       }
     }
   }

@@ -17,10 +17,10 @@
 // Differs     a message that the sender has not seen completed although the receiver has taken everything that is under
 //             way is no stuck link: the sender does not look any more. A buffer that is posted while the sender waits
 //             for one is a lost message. Of the two, the one that has lost messages with more ranks is frozen, whatever
-//             it reports to be on the wire, and the receiver if neither has. If it has itself posted buffers for
-//             several that did not learn of them, it is not frozen: these messages are stuck on links, from the
-//             receiver to the sender. A rank of which a report is missing that could contain more is considered last:
-//             its connections may be out of date.
+//             it reports to be on the wire, and the receiver if neither has; of two ranks alone either may be. If it
+//             has itself posted buffers for several that did not learn of them, it is not frozen: these messages are
+//             stuck on links, from the receiver to the sender. A rank of which a report is missing that could contain
+//             more is considered last: its connections may be out of date.
 // Limits      rings that pass through several GPUs of a host: hops inside of the host are out of sight.
 // Reference   docs/spec/c4.md section 4.2.
 #pragma once
