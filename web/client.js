@@ -141,6 +141,10 @@ export class Feed {
     this.#periodMs = periodMs;
   }
 
+  get path() {
+    return this.#path;
+  }
+
   hurry() {
     this.#dueMs = 0;
   }

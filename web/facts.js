@@ -58,13 +58,11 @@ const linkFacts = memo((answer) => {
   };
 });
 
-const hostFacts = memo((hosts) => ({ list: hosts ?? [], byName: mapBy(hosts ?? [], "name") }));
-
-function stateOfHost(host, steered, isolated) {
-  if (isolated.has(host.name)) return "isolated";
-  if (!host.connected) return host.last_message_s ? "silent" : "no agent";
-  return steered.get(host.name)?.condition ?? "connected";
-}
+// Likewise.
+const hostFacts = memo((answer) => {
+  const { all = {}, hosts = [], total = 0 } = answer ?? {};
+  return { list: hosts, byName: mapBy(hosts, "name"), total, num: all.hosts ?? 0, numConnected: all.connected ?? 0, numIn: new Map(Object.entries(all.states ?? {})) };
+});
 
 // GPUs lost by the jobs whose fullest link is the same one.
 function lossByLink(jobs) {
@@ -79,14 +77,14 @@ function lossByLink(jobs) {
   return [...losses.values()].sort((a, b) => b.gpus - a.gpus);
 }
 
-// Args: answers: jobs, findings, hosts and events as lists, null before they are known; links: the answer that the view has asked for, null
-// before it is known; steering: null where it is off.
+// Args: answers: jobs, findings and events as lists, null before they are known; links, hosts: the answers that the view has asked for, null
+// before they are known; steering: null where it is off.
 export function deriveFacts({ jobs, findings, hosts, links, steering, events }) {
   const isolated = new Set(steering?.isolated ?? []);
   const steered = mapBy(steering?.hosts ?? [], "name");
   const jobList = jobs ?? [];
   const now = Date.now() / 1000;
-  const facts = {
+  return {
     jobs: jobList,
     jobByName: mapBy(jobList, "name"),
     gpus: jobList.reduce((sum, job) => sum + (job.gpus ?? 0), 0),
@@ -98,7 +96,6 @@ export function deriveFacts({ jobs, findings, hosts, links, steering, events }) 
     over: (findings ?? []).filter((finding) => !holds(finding)).reverse(),
     links: linkFacts(links),
     hosts: hostFacts(hosts),
-    stateOf: (host) => stateOfHost(host, steered, isolated),
     conditionOf: (name) => steered.get(name)?.condition ?? null,
     isolated,
     spares: [...steered.values()].filter((host) => host.condition === "spare" || host.condition === "reserved"),
@@ -107,11 +104,4 @@ export function deriveFacts({ jobs, findings, hosts, links, steering, events }) 
     paused: (steering?.jobs ?? []).filter((job) => job.paused_until_s !== null && job.paused_until_s > now),
     events: events ?? [],
   };
-  facts.hostsByState = new Map();
-  for (const host of facts.hosts.list) {
-    const state = facts.stateOf(host);
-    if (!facts.hostsByState.has(state)) facts.hostsByState.set(state, []);
-    facts.hostsByState.get(state).push(host);
-  }
-  return facts;
 }

@@ -34,7 +34,7 @@ export function answerOf(facts) {
 
 // What needs somebody, as a list; empty: nothing does.
 function attention(facts) {
-  const numOf = (state) => facts.hostsByState.get(state)?.length ?? 0;
+  const numOf = (state) => facts.hosts.numIn.get(state) ?? 0;
   const lines = [];
   const say = (key, href, text) => lines.push(h("li", { key }, mark("bad", h("a", { href }, text))));
   if (facts.holding.length > 0) say("findings", "#section-findings", `${counted(facts.holding.length, "finding")} ${facts.holding.length === 1 ? "holds" : "hold"}`);
@@ -44,7 +44,7 @@ function attention(facts) {
   if (facts.steering?.error) say("steering", "#section-steering", `steering: ${facts.steering.error}`);
   if (facts.links.numBad > 0) say("links", "#section-links-between-switches", `${counted(facts.links.numBad, "link")} not up`);
   if (numOf("silent") > 0) say("silent", "#section-hosts", `${counted(numOf("silent"), "agent")} silent`);
-  if (numOf("no agent") > 0) say("no-agent", "#section-hosts", `${counted(numOf("no agent"), "host")} without an agent`);
+  if (numOf("no_agent") > 0) say("no-agent", "#section-hosts", `${counted(numOf("no_agent"), "host")} without an agent`);
   return lines;
 }
 
@@ -62,12 +62,11 @@ export function followSection(event) {
 }
 
 function totals(facts) {
-  const numConnected = facts.hosts.list.reduce((sum, host) => sum + (host.connected ? 1 : 0), 0);
   const open = facts.steering?.open_actions?.length ?? 0;
   const tiles = [
     [count(facts.jobs.length), facts.jobs.length === 1 ? "job" : "jobs"],
     [facts.isLossKnown ? `${gpus(facts.lost)} of ${count(facts.gpus)}` : count(facts.gpus), facts.isLossKnown ? "GPUs lost" : "GPUs"],
-    [`${count(numConnected)} of ${count(facts.hosts.list.length)}`, "hosts connected"],
+    [`${count(facts.hosts.numConnected)} of ${count(facts.hosts.num)}`, "hosts connected"],
     [`${count(facts.links.num - facts.links.numBad)} of ${count(facts.links.num)}`, "links up"],
     [count(facts.holding.length), facts.holding.length === 1 ? "finding" : "findings"],
     facts.steering && [count(facts.isolated.size), "isolated"],
@@ -188,38 +187,33 @@ function linksSection(facts) {
     fullest.length > 0 ? linkRows("links", "The fullest links", fullest, shareOf) : h("p", { class: "hint" }, "nothing uses the links"));
 }
 
-const BAD_STATES = ["isolated", "isolating", "silent", "in_doubt", "no agent"];
+const BAD_STATES = ["isolated", "isolating", "in_doubt", "silent", "no_agent"];
+const isBadState = (state) => BAD_STATES.includes(state);
+
+// What the overview asks /v1/hosts for.
+export function hostsWanted(route) {
+  const which = route.hosts ? `text=${encodeURIComponent(route.hosts)}` : "state=needs_look";
+  return `${which}&order=worst&limit=${shownOf.hosts}`;
+}
 
 function hostsSection(facts, route, go, redraw) {
-  const { list } = facts.hosts;
-  const found = new Map();
-  for (const finding of facts.holding) {
-    for (const name of finding.hosts ?? []) found.set(name, (found.get(name) ?? 0) + 1);
-  }
-  const filter = route.hosts.toLowerCase();
-  const rank = (host) => {
-    const place = BAD_STATES.indexOf(facts.stateOf(host));
-    return place < 0 ? BAD_STATES.length : place;
-  };
-  const matters = (host) => rank(host) < BAD_STATES.length || found.has(host.name);
-  const chosen = list.filter(filter ? (host) => host.name.toLowerCase().includes(filter) || facts.stateOf(host).includes(filter) : matters);
-  chosen.sort((a, b) => rank(a) - rank(b) || byName(a.name, b.name));
-  const states = [...facts.hostsByState].map(([state, hosts]) => h("li", { key: state }, mark(BAD_STATES.includes(state) ? "bad" : "good", `${count(hosts.length)} ${words(state)}`)));
+  const { list, total, num, numIn } = facts.hosts;
+  const states = [...numIn].map(([state, number]) => h("li", { key: state }, mark(isBadState(state) ? "bad" : "good", `${count(number)} ${words(state)}`)));
   const now = Date.now() / 1000;
   return section("Hosts",
     h("ul", { key: "states", class: "states" }, states),
     h("p", { key: "tools", class: "tools" },
       h("label", {}, "Find ", h("input", { id: "hosts-filter", type: "search", value: route.hosts, placeholder: "host or state",
         oninput: (event) => { shownOf.hosts = STEP; go({ ...route, hosts: event.target.value.trim() }); } })),
-      h("span", { id: "hosts-count" }, filter ? `${count(chosen.length)} of ${counted(list.length, "host")} found` : `${count(chosen.length)} of ${counted(list.length, "host")} need a look`)),
-    chosen.length > 0 && table({ id: "hosts", caption: "Hosts", rows: chosen.slice(0, shownOf.hosts), key: (host) => host.name, columns: [
+      h("span", { id: "hosts-count" }, `${count(total)} of ${counted(num, "host")} ${route.hosts ? "found" : "need a look"}`)),
+    list.length > 0 && table({ id: "hosts", caption: "Hosts", rows: list, key: (host) => host.name, columns: [
       { key: "name", label: "host", cell: (host) => link("host", host.name) },
-      { key: "state", label: "state", cell: (host) => mark(rank(host) < BAD_STATES.length ? "bad" : "good", words(facts.stateOf(host))) },
+      { key: "state", label: "state", cell: (host) => mark(isBadState(host.state) ? "bad" : "good", words(host.state)) },
       { key: "seen", label: "last message", cell: (host) => (host.connected ? "now" : host.last_message_s ? `${span(now - host.last_message_s)} ago` : "never") },
       { key: "agent", label: "agent", cell: (host) => host.agent_version || "–", isMinor: true },
-      { key: "findings", label: "findings", cell: (host) => count(found.get(host.name) ?? 0), isNumber: true },
+      { key: "findings", label: "findings", cell: (host) => count(host.findings), isNumber: true },
     ] }),
-    more("hosts", chosen.length, redraw));
+    more("hosts", total, redraw));
 }
 
 function eventsSection(facts) {

@@ -5,7 +5,7 @@ import { deriveFacts } from "./facts.js";
 import { findingView } from "./finding.js";
 import { gpus, span } from "./format.js";
 import { startOrders } from "./orders.js";
-import { followSection, overview } from "./overview.js";
+import { followSection, hostsWanted, overview } from "./overview.js";
 import { overviewHref, readRoute, topologyHref } from "./route.js";
 import { topologyView } from "./topology.js";
 import { hostView, jobView, linkView } from "./views.js";
@@ -21,17 +21,18 @@ const byId = (id) => document.getElementById(id);
 const feeds = {
   jobs: new Feed("/v1/jobs", (answer) => answer.jobs),
   findings: new Feed("/v1/findings", (answer) => answer.findings),
-  hosts: new Feed("/v1/hosts", (answer) => answer.hosts),
   events: new Feed("/v1/events", (answer) => answer.events),
   steering: new Feed("/v1/steering", (answer) => answer),
 };
 const overviewLinks = new Feed("/v1/links/overview", (answer) => answer);
-// Of a link that is not there.
+// Of what is not there.
 const NO_LINKS = { links: [] };
+const NO_HOSTS = { hosts: [] };
 const LINKS_MAX = { job: 10, link: 21, host: 40 };
 const past = new Feed("/v1/history", (answer) => answer, 30000);
 let route = readRoute(location.hash);
 let links = null;
+let hosts = null;
 let paths = null;
 let proof = null;
 let network = null;
@@ -40,7 +41,8 @@ let numRefreshes = 0;
 let wasTold = false;
 
 const linksAnswer = () => (links?.isMissing ? NO_LINKS : links?.value ?? null);
-const isComplete = () => feeds.jobs.value !== null && feeds.hosts.value !== null && (route.view !== "overview" || linksAnswer() !== null);
+const hostsAnswer = () => (hosts?.isMissing ? NO_HOSTS : hosts?.value ?? null);
+const isComplete = () => feeds.jobs.value !== null && (route.view !== "overview" || linksAnswer() !== null) && (hosts === null || hostsAnswer() !== null);
 
 // The links that the view shows, of all.
 function feedOfLinks() {
@@ -48,6 +50,12 @@ function feedOfLinks() {
   const name = encodeURIComponent(route.name);
   const of = { job: `job=${name}`, link: `beside=${name}`, host: `endpoint=${name}&tier=host-leaf&order=fabric` }[route.view];
   return of ? new Feed(`/v1/links?${of}&limit=${LINKS_MAX[route.view]}`, (answer) => answer) : null;
+}
+
+// The hosts that the view shows, of all.
+function feedOfHosts() {
+  const of = { overview: () => hostsWanted(route), host: () => `name=${encodeURIComponent(route.name)}` }[route.view];
+  return of ? new Feed(`/v1/hosts?${of()}`, (answer) => answer) : null;
 }
 
 // The overview shows no single path, so it asks for none.
@@ -71,10 +79,10 @@ function feedOfNetwork() {
 
 const show = drawer(() => {
   if (!isComplete()) return;
-  const facts = deriveFacts({ ...Object.fromEntries(Object.entries(feeds).map(([name, feed]) => [name, feed.value])), links: linksAnswer() });
+  const facts = deriveFacts({ ...Object.fromEntries(Object.entries(feeds).map(([name, feed]) => [name, feed.value])), links: linksAnswer(), hosts: hostsAnswer() });
   const views = { job: jobView, link: linkView, host: hostView, finding: findingView };
   const more = (route.view === "finding" ? proof : paths)?.value ?? null;
-  const content = route.view === "overview" ? overview(facts, route, go, show, past.value)
+  const content = route.view === "overview" ? overview(facts, route, go, redraw, past.value)
     : route.view === "topology" ? topologyView(route, network?.value ?? null, { isMissing: network?.isMissing, go: goInNetwork, redraw: show })
       : views[route.view](facts, route.name, more);
   render(byId("content"), content);
@@ -82,11 +90,22 @@ const show = drawer(() => {
   document.title = route.view === "overview" ? `${lost}${lost === "Fairlead" ? "" : " – Fairlead"}` : `${route.view} ${route.name}`.trim() + " – Fairlead";
 });
 
+// Other hosts, or more of them: those that are shown stay until the answer is there.
+function redraw() {
+  const wanted = feedOfHosts();
+  if (wanted && wanted.path !== hosts?.path) {
+    wanted.value = hosts?.value ?? null;
+    hosts = wanted;
+    refreshNow();
+  }
+  show();
+}
+
 // Changes what the overview shows, without an entry in the history for each letter that is typed.
 function go(next) {
   history.replaceState(null, "", overviewHref(next));
   route = readRoute(location.hash);
-  show();
+  redraw();
 }
 
 // Another job's paths, or another moment, in the same picture, which stays until the answer is there.
@@ -124,7 +143,7 @@ function showErrors(errors) {
 async function refresh() {
   const own = [route.view === "overview" && past, paths, proof, network].filter(Boolean);
   const isTold = news.isFresh();
-  const told = [...Object.values(feeds), links].filter(Boolean);
+  const told = [...Object.values(feeds), links, hosts].filter(Boolean);
   if (wasTold && !isTold) for (const feed of told) feed.hurry();
   wasTold = isTold;
   const results = await Promise.allSettled([...told.map((feed) => feed.refresh(isTold)), ...own.map((feed) => feed.refresh())]);
@@ -140,7 +159,8 @@ async function refresh() {
 
 // Asks for what has changed as soon as the controller says so. While it does, lists that stay the same are left alone.
 const news = new News((names) => {
-  for (const name of names) (name === "links" ? links : feeds[name])?.hurry();
+  const all = { ...feeds, links, hosts };
+  for (const name of names) all[name]?.hurry();
   if (names.length > 0) refreshNow();
 });
 
@@ -169,6 +189,7 @@ window.addEventListener("hashchange", () => {
   route = readRoute(location.hash);
   links = feedOfLinks();
   links?.hurry();
+  hosts = feedOfHosts();
   paths = feedOfPaths();
   proof = feedOfProof();
   network = feedOfNetwork();
@@ -197,6 +218,7 @@ startOrders(() => {
   refreshNow();
 });
 links = feedOfLinks();
+hosts = feedOfHosts();
 paths = feedOfPaths();
 proof = feedOfProof();
 network = feedOfNetwork();

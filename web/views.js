@@ -183,9 +183,10 @@ export function linkView(facts, name, allPaths) {
 }
 
 const STATE_MEANINGS = {
-  "no agent": "no agent has ever called from here",
+  no_agent: "no agent has ever called from here",
   silent: "its agent has stopped calling",
   isolated: "taken out of use because of a finding",
+  isolating: "about to be taken out of use because of a finding",
   in_doubt: "an order about it failed; look at it",
 };
 
@@ -209,7 +210,7 @@ function decisions(facts, name) {
 export function hostView(facts, name, allPaths) {
   const it = facts.hosts.byName.get(name);
   if (!it) return missing("host", name);
-  const state = facts.stateOf(it);
+  const { state } = it;
   const isBad = state in STATE_MEANINGS;
   const isOfHost = (nic) => hostPart(nic) === name;
   const paths = onlyThose(allPaths, (path) => isOfHost(path.source) || isOfHost(path.destination));

@@ -66,7 +66,7 @@ def main():
             with urllib.request.urlopen(url + path, timeout=PATIENCE_S) as found:
                 return found.read()
         end = time.monotonic() + PATIENCE_S
-        while sum(one["connected"] for one in json.loads(answer("/v1/hosts"))["hosts"]) < hosts and time.monotonic() < end:
+        while json.loads(answer("/v1/hosts"))["all"]["connected"] < hosts and time.monotonic() < end:
             time.sleep(1)
         time.sleep(15)
         shown = len(json.loads(answer("/v1/jobs"))["jobs"])
@@ -75,7 +75,7 @@ def main():
         time.sleep(seconds)
         idle = (cpu_s(controller) - before) / seconds
         print(f"controller without the page: {1000 * idle:.0f} ms of CPU time a second")
-        for path in ("jobs", "hosts", "links", "links?limit=50", "links/overview", "findings", "events", "topology", "history"):
+        for path in ("jobs", "hosts", "hosts?state=needs_look&order=worst&limit=50", "links", "links?limit=50", "links/overview", "findings", "events", "topology", "history"):
             before, count = cpu_s(controller), 5
             for _ in range(count):
                 size = len(answer(f"/v1/{path}"))

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,6 +51,8 @@ struct LiveHost {
   bool connected = false;
   std::string agent_version = {};
   std::optional<double> last_message_s = {};  // since 1970
+  std::string state = {};                     // what matters most of it (service/controller/host_routes.h)
+  uint64_t findings = 0;                      // that hold and name it
 
   friend bool operator==(const LiveHost&, const LiveHost&) = default;
 };
@@ -134,7 +137,17 @@ struct LinkList {
   std::optional<std::string> next;  // what leads to the next page; unset: it is the last one
   std::vector<LiveLink> links;
 };
+// Over all hosts of the fabric.
+struct HostTotals {
+  uint64_t hosts = 0;
+  uint64_t connected = 0;
+  std::map<std::string, uint64_t> states;
+};
+// A page of them, as of links.
 struct HostList {
+  uint64_t total = 0;
+  std::optional<std::string> next;
+  HostTotals all;
   std::vector<LiveHost> hosts;
 };
 struct FindingList {
@@ -201,6 +214,8 @@ void Describe(Archive& archive, Record& host) {
   archive.Optional("connected", host.connected);
   archive.Optional("agent_version", host.agent_version);
   archive.Optional("last_message_s", host.last_message_s);
+  archive.Optional("state", host.state);
+  archive.Optional("findings", host.findings);
 }
 
 template <class Archive, codec::IsRecord<LiveFinding> Record>
@@ -279,8 +294,18 @@ void Describe(Archive& archive, Record& list) {
   archive.Required("links", list.links);
 }
 
+template <class Archive, codec::IsRecord<HostTotals> Record>
+void Describe(Archive& archive, Record& totals) {
+  archive.Optional("hosts", totals.hosts);
+  archive.Optional("connected", totals.connected);
+  archive.Optional("states", totals.states);
+}
+
 template <class Archive, codec::IsRecord<HostList> Record>
 void Describe(Archive& archive, Record& list) {
+  archive.Optional("total", list.total);
+  archive.Optional("next", list.next);
+  archive.Optional("all", list.all);
   archive.Required("hosts", list.hosts);
 }
 

@@ -35,8 +35,9 @@ JOBS = {"jobs": [
      "intensity_flop_per_s": 1e15, "fullest_link": "leaf0->spine0", "shares_with": ["small"]}]}
 ANSWERS = {
     "/v1/jobs": JOBS,
-    "/v1/hosts": {"hosts": [{"name": "h0", "connected": True, "agent_version": "1", "last_message_s": 1.7e9},
-                            {"name": "h1", "connected": False, "agent_version": "", "last_message_s": None}]},
+    "/v1/hosts": {"total": 2, "next": None, "all": {"hosts": 2, "connected": 1, "states": {"connected": 1, "isolated": 1}}, "hosts": [
+        {"name": "h0", "connected": True, "agent_version": "1", "last_message_s": 1.7e9, "state": "connected", "findings": 1},
+        {"name": "h1", "connected": False, "agent_version": "", "last_message_s": None, "state": "isolated", "findings": 0}]},
     "/v1/links": {"links": [
         {"name": "leaf0->spine0", "from": "leaf0", "to": "spine0", "tier": "leaf-spine", "state": "up", "health": 1.0,
          "capacity_bytes_per_s": 25e9, "queue_pairs": 3, "load": 1.5},
@@ -173,8 +174,29 @@ class ClientCommandTest(CommandCase):
         asked.clear()
         self.ask(gateway, "get", "links", "--state", "not_up", "--endpoint", "leaf0", "--text", "spine", "--job", "gpt", "--limit", "5")
         self.assertEqual(asked, [{"limit": "5", "idle": "false", "state": "not_up", "endpoint": "leaf0", "text": "spine", "job": "gpt"}])
-        self.assert_refused(self.ask(gateway, "get", "hosts", "--endpoint", "leaf0"), "are for links")
-        self.assert_refused(self.ask(gateway, "get", "links", "--state", "dwon"), "not_up")
+        self.assert_refused(self.ask(gateway, "get", "hosts", "--endpoint", "leaf0"), "--endpoint is for links, not for hosts")
+        self.assert_refused(self.ask(gateway, "get", "jobs", "--state", "up"), "are for links and hosts, not for jobs")
+
+    def test_hosts_come_in_pages(self):
+        gateway = self.gateway()
+        like, asked = gateway.answers["/v1/hosts"]["hosts"][0], []
+
+        def page(query):
+            asked.append(query)
+            begin, end = int(query.get("after", 0)), int(query.get("after", 0)) + int(query["limit"])
+            return {"total": 12_000, "next": str(end) if end < 12_000 else None, "all": {"hosts": 12_000, "connected": 12_000, "states": {}},
+                    "hosts": [dict(like, name=f"h{i}") for i in range(begin, min(end, 12_000))]}
+        gateway.answers["/v1/hosts"] = page
+        few = self.ask(gateway, "get", "hosts", "--state", "needs_look", "--text", "h", "--limit", "7")
+        self.assertEqual(asked, [{"limit": "7", "order": "worst", "state": "needs_look", "text": "h"}])
+        self.assertIn("The first 7 of 12,000 hosts", few.stdout)
+        asked.clear()
+        read = json.loads(self.ask(gateway, "get", "hosts", "--limit", "1000000", "--json", "-").stdout)
+        self.assertEqual([query.get("after") for query in asked], [None, "10000"])
+        self.assertEqual([host["name"] for host in read["hosts"]], [f"h{i}" for i in range(12_000)])
+        asked.clear()
+        self.ask(gateway, "top", "--once")
+        self.assertEqual([query["limit"] for query in asked], ["1"], "hosts are only counted")
 
     def test_everything_can_be_described(self):
         gateway = self.gateway()
@@ -298,6 +320,9 @@ class ClientCommandTest(CommandCase):
             result = self.run_program(*args, "--server", found.group(1))
             self.assertEqual(result.returncode, 0, f"{args}: {result.stderr}")
         self.assertIn("no agent", self.run_program("get", "hosts", "--server", found.group(1)).stdout)
+        self.assert_refused(self.run_program("get", "links", "--state", "dwon", "--server", found.group(1)), "up, not_up")
+        self.assert_refused(self.run_program("get", "hosts", "--state", "up", "--server", found.group(1)), "needs_look")
+        self.assert_refused(self.run_program("describe", "host", "h99", "--server", found.group(1)), "no host 'h99'")
         result = self.run_program("undo", "h0", "--server", found.group(1))
         self.assert_refused(result, "token")
 

@@ -121,6 +121,41 @@ class Cluster:
         limit = int(wanted.get("limit", 1000))
         return {"total": len(links), "next": "0:0:0" if len(links) > limit else None, "all": self._all_links(), "links": links[:limit]}
 
+    def _state(self, host):
+        """As src/service/controller/host_routes.h."""
+        condition = next((one["condition"] for one in (self.steering or {"hosts": []})["hosts"] if one["name"] == host["name"]), "")
+        if condition in ("isolated", "isolating", "in_doubt"):
+            return condition
+        if not host["connected"]:
+            return "silent" if host["last_message_s"] else "no_agent"
+        return condition or "connected"
+
+    def hosts_page(self, query):
+        wanted = {name: values[0] for name, values in query.items()}
+        ranks = {state: rank for rank, state in enumerate(("isolated", "isolating", "in_doubt", "silent", "no_agent"))}
+        rows = []
+        for host in self.hosts:
+            findings = sum(host["name"] in one["hosts"] for one in self.findings if one["cleared_at_s"] is None)
+            rows.append(dict(host, state=self._state(host), findings=findings))
+        rank = {row["name"]: ranks.get(row["state"], 5 if row["findings"] else 6) for row in rows}
+        states = {}
+        for row in rows:
+            states[row["state"]] = states.get(row["state"], 0) + 1
+        every = {"hosts": len(rows), "connected": sum(row["connected"] for row in rows), "need_look": sum(one < 6 for one in rank.values()),
+                 "states": dict(sorted(states.items()))}
+        if "name" in wanted:
+            rows = [row for row in rows if row["name"] == wanted["name"]]
+            if not rows:
+                return None
+        if wanted.get("state") == "needs_look":
+            rows = [row for row in rows if rank[row["name"]] < 6]
+        if "text" in wanted:
+            rows = [row for row in rows if wanted["text"].lower() in row["name"].lower() or wanted["text"].lower() in row["state"]]
+        if wanted.get("order") == "worst":
+            rows.sort(key=lambda row: rank[row["name"]])
+        limit = int(wanted.get("limit", 1000))
+        return {"total": len(rows), "next": "6:0" if len(rows) > limit else None, "all": every, "hosts": rows[:limit]}
+
     def links_overview(self):
         order = sorted(self.links, key=self._place)
         cells = {}
@@ -296,6 +331,8 @@ class MockController:
             return cluster.steering
         if path == "/v1/links":
             return cluster.links_page(query)
+        if path == "/v1/hosts":
+            return cluster.hosts_page(query)
         if path == "/v1/links/overview":
             return cluster.links_overview()
         if path.startswith("/v1/jobs/") and path.endswith("/trace"):
@@ -312,7 +349,7 @@ class MockController:
         name = path.removeprefix("/v1/")
         if name == "jobs" and self.ticks:
             cluster.tick()
-        return {name: getattr(cluster, name)} if name in ("jobs", "findings", "hosts", "events") else None
+        return {name: getattr(cluster, name)} if name in ("jobs", "findings", "events") else None
 
     def carry_out(self, path, body):
         """As src/service/steering/operator_orders.cc: (status, answer)."""

@@ -23,33 +23,30 @@ void AddServerOptions(CLI::App* command, ControllerHttpOptions* options) {
       ->envname("FAIRLEAD_TLS_CA");
 }
 
-Status AskForMarks(ControllerHttp* controller, ClusterState* state) {
-  FL_ASSIGN_OR_RETURN(wire::FindingList findings, controller->Get<wire::FindingList>("/v1/findings"));
-  FL_ASSIGN_OR_RETURN(state->steering, controller->Get<wire::LiveSteeringView>("/v1/steering"));
-  state->findings = std::move(findings.findings);
-  state->now_s = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  return OkStatus();
+double SecondsSince1970() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 Result<ClusterState> AskForState(ControllerHttp* controller, const LongLists& wanted) {
   ClusterState state;
   state.server = controller->server();
+  state.now_s = SecondsSince1970();
   FL_ASSIGN_OR_RETURN(wire::JobList jobs, controller->Get<wire::JobList>("/v1/jobs"));
-  if (wanted.hosts) {
-    FL_ASSIGN_OR_RETURN(wire::HostList hosts, controller->Get<wire::HostList>("/v1/hosts"));
-    state.hosts = std::move(hosts.hosts);
-  }
-  FL_RETURN_IF_ERROR(AskForMarks(controller, &state));
+  FL_ASSIGN_OR_RETURN(wire::FindingList findings, controller->Get<wire::FindingList>("/v1/findings"));
+  FL_ASSIGN_OR_RETURN(state.steering, controller->Get<wire::LiveSteeringView>("/v1/steering"));
+  const std::string hosts = ListPath("hosts", {{"order", "worst"}, {"limit", fmt::format("{}", wanted.hosts)}});
+  FL_ASSIGN_OR_RETURN(state.hosts, controller->Get<wire::HostList>(hosts));
   if (wanted.links > 0) {
-    const std::string path = LinksPath({{"limit", fmt::format("{}", wanted.links)}});
-    FL_ASSIGN_OR_RETURN(state.links, controller->Get<wire::LinkList>(path));
+    const std::string links = ListPath("links", {{"limit", fmt::format("{}", wanted.links)}});
+    FL_ASSIGN_OR_RETURN(state.links, controller->Get<wire::LinkList>(links));
   }
   state.jobs = std::move(jobs.jobs);
+  state.findings = std::move(findings.findings);
   return state;
 }
 
-std::string LinksPath(const std::multimap<std::string, std::string>& parameters) {
-  return httplib::append_query_params("/v1/links", parameters);
+std::string ListPath(const std::string& list, const std::multimap<std::string, std::string>& parameters) {
+  return httplib::append_query_params("/v1/" + list, parameters);
 }
 
 std::string ConnectionsPath(const std::string& job, uint64_t limit) {

@@ -16,20 +16,20 @@ namespace fairlead::cli {
 // --server, --token-file, --tls-ca, with their environment variables.
 void AddServerOptions(CLI::App* command, ControllerHttpOptions* options);
 
-// What hosts are marked by: findings, steering, and the time.
-Status AskForMarks(ControllerHttp* controller, ClusterState* state);
-
-// The long lists of a large cluster: a megabyte and more.
+// Of the long lists of a large cluster.
 struct LongLists {
-  bool hosts = true;
+  size_t hosts = 1;  // that many, those that need a look first; at least one
   size_t links = 0;  // that many, the worst and the fullest
 };
 
-// Jobs, findings and steering, and those of the long lists that are wanted.
+// Jobs, findings, steering, the totals of hosts, and what is wanted of the long lists.
 Result<ClusterState> AskForState(ControllerHttp* controller, const LongLists& wanted = {});
 
-// Where links are asked for. Args: parameters: of /v1/links (service/controller/link_routes.h).
-std::string LinksPath(const std::multimap<std::string, std::string>& parameters);
+// Where a long list is asked for. Args: list: "links" or "hosts"; parameters: of it (service/controller/link_routes.h,
+// host_routes.h).
+std::string ListPath(const std::string& list, const std::multimap<std::string, std::string>& parameters);
+
+double SecondsSince1970();
 
 // Args: job: of that one alone; empty: of all.
 Result<wire::ConnectionList> AskForConnections(ControllerHttp* controller, const std::string& job, uint64_t limit);

@@ -62,6 +62,12 @@ std::vector<wire::LiveFinding> FindingsOf(const ClusterState& state, const auto&
   return found;
 }
 
+// "no_agent" as "no agent".
+std::string Words(std::string name) {
+  std::ranges::replace(name, '_', ' ');
+  return name;
+}
+
 // Of a host's NIC, "h3/nic0": the host.
 std::string_view HostPart(std::string_view nic) { return nic.substr(0, nic.find('/')); }
 
@@ -92,13 +98,6 @@ void SortByLoss(std::vector<wire::LiveJob>* jobs) {
 
 std::string UtcText(double seconds_since_1970) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(static_cast<std::time_t>(seconds_since_1970)));
-}
-
-std::string StateOf(const wire::LiveHost& host, const wire::LiveSteeringView& steering) {
-  if (std::ranges::find(steering.isolated, host.name) != steering.isolated.end()) return "isolated";
-  const auto steered = std::ranges::find(steering.hosts, host.name, &wire::SteeredHost::name);
-  if (!host.connected) return host.last_message_s ? "silent" : "no agent";
-  return steered == steering.hosts.end() ? "connected" : steered->condition;
 }
 
 double SlowdownOf(const wire::LiveJob& job) {
@@ -143,22 +142,22 @@ Document LinkTable(const wire::LinkList& list) {
   return document;
 }
 
-Document HostTable(const ClusterState& state) {
-  if (state.hosts.empty()) return "The fabric has no hosts.\n";
+Document HostTable(const wire::HostList& list, double now_s) {
+  if (list.hosts.empty()) return list.all.hosts == 0 ? "The fabric has no hosts.\n" : "No host is like that.\n";
   TextTable table({Name("host"), Name("state"), Name("agent"), Number("last message", "how long ago"),
                    Number("findings", "that hold and name the host")});
-  std::map<std::string, size_t> num_findings;
-  for (const wire::LiveFinding& finding : state.findings) {
-    if (!Holds(finding)) continue;
-    for (const std::string& host : finding.hosts) ++num_findings[host];
-  }
-  for (const wire::LiveHost& host : state.hosts) {
+  for (const wire::LiveHost& host : list.hosts) {
     const std::string age =
-        host.last_message_s ? report::FormatDuration(std::max(0.0, state.now_s - *host.last_message_s)) : Unknown();
-    table.AddRow({host.name, StateOf(host, state.steering), host.agent_version.empty() ? Unknown() : host.agent_version,
-                  age, FormatCount(num_findings[host.name])});
+        host.last_message_s ? report::FormatDuration(std::max(0.0, now_s - *host.last_message_s)) : Unknown();
+    table.AddRow({host.name, Words(host.state), host.agent_version.empty() ? Unknown() : host.agent_version, age,
+                  FormatCount(host.findings)});
   }
-  return Document(std::move(table));
+  Document document(std::move(table));
+  if (list.total > list.hosts.size()) {
+    document += fmt::format("The first {} of {} hosts: those that need a look first.\n", FormatCount(list.hosts.size()),
+                            FormatCount(list.total));
+  }
+  return document;
 }
 
 Document FindingTable(std::span<const wire::LiveFinding> findings, bool all) {
@@ -243,11 +242,9 @@ Document NodeCheckTable(const wire::LiveNodeCheck& check) {
 }
 
 std::string ClusterSummary(const ClusterState& state) {
-  std::map<std::string, size_t> hosts;
-  for (const wire::LiveHost& host : state.hosts) ++hosts[StateOf(host, state.steering)];
   std::string text;
-  for (const auto& [condition, count] : hosts) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", FormatCount(count), condition);
+  for (const auto& [host_state, count] : state.hosts.all.states) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", FormatCount(count), Words(host_state));
   }
   const auto [gpus, lost, num_findings] = TotalsOf(state);
   const std::string share =
@@ -312,7 +309,7 @@ Document DescribeHost(const wire::LiveHost& host, const ClusterState& state, con
   }
   FactLines facts;
   facts.Add("host", host.name);
-  facts.Add("state", StateOf(host, state.steering));
+  facts.Add("state", host.state.empty() ? Unknown() : Words(host.state));
   facts.Add("agent", host.agent_version.empty() ? Unknown() : host.agent_version);
   facts.Add("last message", Moment(host.last_message_s));
   facts.Add("jobs", jobs.empty() ? "none" : fmt::format("{}", fmt::join(jobs, ", ")));

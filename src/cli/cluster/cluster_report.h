@@ -18,7 +18,7 @@ struct ClusterState {
   std::string server;
   double now_s = 0;  // since 1970
   std::vector<wire::LiveJob> jobs;
-  std::vector<wire::LiveHost> hosts;
+  wire::HostList hosts;  // totals, and a page where hosts are shown
   std::vector<wire::LiveFinding> findings;
   wire::LinkList links;  // the worst and the fullest, only where they are shown
   wire::LiveSteeringView steering;
@@ -37,15 +37,14 @@ void SortByLoss(std::vector<wire::LiveJob>* jobs);
 
 // "2026-11-24 12:34:56": UTC.
 std::string UtcText(double seconds_since_1970);
-// How the controller's page calls it: "isolated", "silent", "connected", "no agent".
-std::string StateOf(const wire::LiveHost& host, const wire::LiveSteeringView& steering);
 // Times as long as its fastest iteration; 0: unknown.
 double SlowdownOf(const wire::LiveJob& job);
 
 report::Document JobTable(std::span<const wire::LiveJob> jobs);
 // As the controller has sorted them, and how many there are where some are left out.
 report::Document LinkTable(const wire::LinkList& list);
-report::Document HostTable(const ClusterState& state);
+// As the controller has sorted them. Args: now_s: since 1970.
+report::Document HostTable(const wire::HostList& list, double now_s);
 // Args: all: also those that are over.
 report::Document FindingTable(std::span<const wire::LiveFinding> findings, bool all);
 report::Document ConnectionTable(const wire::ConnectionList& list);

@@ -47,22 +47,6 @@ wire::LiveConnection ConnectionOf(const std::string& job, const std::string& fro
   return connection;
 }
 
-TEST(ClusterReportTest, AHostIsWhatMattersMostAboutIt) {
-  const wire::LiveHost connected{.name = "h1", .connected = true};
-  const wire::LiveHost silent{.name = "h1", .connected = false, .last_message_s = 5};
-  const wire::LiveHost unknown{.name = "h1"};
-  EXPECT_EQ(StateOf(connected, {}), "connected");
-  EXPECT_EQ(StateOf(silent, {}), "silent");
-  EXPECT_EQ(StateOf(unknown, {}), "no agent");
-  wire::LiveSteeringView steering;
-  steering.hosts = {{.name = "h1", .condition = "being tested"}};
-  EXPECT_EQ(StateOf(connected, steering), "being tested");
-  EXPECT_EQ(StateOf(silent, steering), "silent") << "what is not reached does nothing";
-  steering.isolated = {"h1"};
-  EXPECT_EQ(StateOf(silent, steering), "isolated");
-  EXPECT_EQ(StateOf({.name = "h2", .connected = true}, steering), "connected");
-}
-
 TEST(ClusterReportTest, NoJobIsFasterThanItsFastestIteration) {
   wire::LiveJob job;
   EXPECT_EQ(SlowdownOf(job), 0) << "unknown";
@@ -111,20 +95,29 @@ TEST(ClusterReportTest, OfManySharersTheFirstAreNamed) {
   EXPECT_THAT(Csv(JobTable({&job, 1})), AllOf(HasSubstr("\"b, c, d and 2 more\""), Not(HasSubstr("e,"))));
 }
 
-TEST(ClusterReportTest, HostsHaveTheirFindingsAndTheAgeOfTheirLastMessage) {
-  ClusterState state;
-  state.now_s = 100;
-  state.hosts = {{.name = "h0", .connected = true, .agent_version = "0.9", .last_message_s = 97},
-                 {.name = "h1", .connected = true, .last_message_s = 101},
-                 {.name = "h2"}};
-  state.findings = {FindingAbout(1, "a", {"h0", "h1"}), FindingAbout(2, "a", {"h0"}), FindingAbout(3, "a", {"h0"})};
-  state.findings[2].cleared_at_s = 50;
-  EXPECT_EQ(Csv(HostTable(state)),
+TEST(ClusterReportTest, HostsHaveTheirStateAndTheAgeOfTheirLastMessage) {
+  wire::HostList list;
+  list.total = 3;
+  list.all.hosts = 5;
+  list.hosts = {{.name = "h2", .state = "no_agent"},
+                {.name = "h0", .connected = true, .agent_version = "0.9", .last_message_s = 97, .state = "spare"},
+                {.name = "h1", .connected = true, .last_message_s = 101, .state = "connected", .findings = 2}};
+  EXPECT_EQ(Csv(HostTable(list, 100)),
             "host,state,agent,last message,findings\n"
-            "h0,connected,0.9,3 s,2\n"
-            "h1,connected,,0 s,1\n"
-            "h2,no agent,,,0\n");
-  EXPECT_EQ(Text(HostTable({})), "The fabric has no hosts.\n");
+            "h2,no agent,,,0\n"
+            "h0,spare,0.9,3 s,0\n"
+            "h1,connected,,0 s,2\n");
+  list.total = 1234;
+  EXPECT_THAT(Text(HostTable(list, 100)), HasSubstr("The first 3 of 1,234 hosts: those that need a look first.\n"));
+  EXPECT_EQ(Text(HostTable({}, 100)), "The fabric has no hosts.\n");
+  list.hosts.clear();
+  EXPECT_EQ(Text(HostTable(list, 100)), "No host is like that.\n");
+}
+
+TEST(ClusterReportTest, ASummaryCountsHostsByState) {
+  ClusterState state;
+  state.hosts.all = {.hosts = 2012, .connected = 2009, .states = {{"connected", 2009}, {"no_agent", 3}}};
+  EXPECT_THAT(ClusterSummary(state), HasSubstr("hosts: 2,009 connected, 3 no agent\n"));
 }
 
 TEST(ClusterReportTest, FindingsThatAreOverAreShownOnRequest) {

@@ -36,14 +36,14 @@ using report::Json;
 // Of the lists that descriptions search.
 constexpr uint64_t kAllConnections = 1'000'000;
 // Of one answer.
-constexpr uint64_t kLinksOfPage = 10'000;
+constexpr uint64_t kItemsOfPage = 10'000;
 
 struct GetOptions {
   std::string what;
   std::string job;
-  std::string state = {};     // of links
-  std::string endpoint = {};  // likewise
-  std::string text = {};      // likewise
+  std::string state = {};     // of links and hosts
+  std::string endpoint = {};  // of links
+  std::string text = {};      // of links and hosts
   bool all = false;
   uint64_t limit = 1000;
   ControllerHttpOptions http;
@@ -64,8 +64,43 @@ Result<Answer> List(ControllerHttp* controller, const std::string& path, const a
   return Answer{.document = render(std::move(record)), .json = std::move(json)};
 }
 
-// As many pages as it takes, as if they were one.
-Result<Answer> ListLinks(ControllerHttp* controller, const GetOptions& options) {
+// A long list, and all that the controller has said of it.
+template <class List>
+struct LongList {
+  List list;
+  Json json;
+};
+
+// As many pages as it takes, as if they were one. Args: name: of the list, as in /v1/NAME and in its answers.
+template <class List, class Item>
+Result<LongList<List>> AskForPages(ControllerHttp* controller, const std::string& name,
+                                   const std::multimap<std::string, std::string>& parameters, uint64_t limit,
+                                   std::vector<Item> List::*items) {
+  LongList<List> all;
+  do {
+    auto wanted = parameters;
+    wanted.emplace("limit", fmt::format("{}", std::min(kItemsOfPage, limit - (all.list.*items).size())));
+    if (all.list.next) wanted.emplace("after", *all.list.next);
+    const std::string path = ListPath(name, wanted);
+    FL_ASSIGN_OR_RETURN(Json page, controller->Get(path));
+    FL_ASSIGN_OR_RETURN(List read, controller->Read<List>(page, path));
+    if ((read.*items).empty()) read.next.reset();
+    if (all.json.is_null()) {
+      all.json = std::move(page);
+    } else {
+      for (Json& item : page[name]) all.json[name].push_back(std::move(item));
+      all.json["next"] = std::move(page["next"]);
+    }
+    std::vector<Item> before = std::move(all.list.*items);
+    std::ranges::move(read.*items, std::back_inserter(before));
+    all.list = std::move(read);
+    all.list.*items = std::move(before);
+  } while (all.list.next && (all.list.*items).size() < limit);
+  return all;
+}
+
+// Those of the options that are set.
+std::multimap<std::string, std::string> ParametersOf(const GetOptions& options) {
   std::multimap<std::string, std::string> parameters;
   const auto want = [&](const char* name, const std::string& value) {
     if (!value.empty()) parameters.emplace(name, value);
@@ -74,35 +109,34 @@ Result<Answer> ListLinks(ControllerHttp* controller, const GetOptions& options) 
   want("endpoint", options.endpoint);
   want("text", options.text);
   want("job", options.job);
-  if (!options.all) want("idle", "false");
-  wire::LinkList list;
-  Json json;
-  do {
-    auto wanted = parameters;
-    wanted.emplace("limit", fmt::format("{}", std::min(kLinksOfPage, options.limit - list.links.size())));
-    if (list.next) wanted.emplace("after", *list.next);
-    const std::string path = LinksPath(wanted);
-    FL_ASSIGN_OR_RETURN(Json page, controller->Get(path));
-    FL_ASSIGN_OR_RETURN(wire::LinkList read, controller->Read<wire::LinkList>(page, path));
-    if (read.links.empty()) read.next.reset();
-    if (json.is_null()) {
-      json = std::move(page);
-    } else {
-      for (Json& link : page["links"]) json["links"].push_back(std::move(link));
-      json["next"] = std::move(page["next"]);
-    }
-    std::ranges::move(read.links, std::back_inserter(list.links));
-    list.total = read.total;
-    list.next = std::move(read.next);
-  } while (list.next && list.links.size() < options.limit);
-  return Answer{.document = LinkTable(list), .json = std::move(json)};
+  return parameters;
+}
+
+Result<Answer> ListLinks(ControllerHttp* controller, const GetOptions& options) {
+  auto parameters = ParametersOf(options);
+  if (!options.all) parameters.emplace("idle", "false");
+  FL_ASSIGN_OR_RETURN(auto links, AskForPages(controller, "links", parameters, options.limit, &wire::LinkList::links));
+  return Answer{.document = LinkTable(links.list), .json = std::move(links.json)};
+}
+
+Result<Answer> ListHosts(ControllerHttp* controller, const GetOptions& options) {
+  auto parameters = ParametersOf(options);
+  parameters.emplace("order", "worst");
+  FL_ASSIGN_OR_RETURN(auto hosts, AskForPages(controller, "hosts", parameters, options.limit, &wire::HostList::hosts));
+  return Answer{.document = HostTable(hosts.list, SecondsSince1970()), .json = std::move(hosts.json)};
 }
 
 // What is asked for that the list has not.
 Status CheckOptions(const GetOptions& options) {
-  const bool has_own = !options.state.empty() || !options.endpoint.empty() || !options.text.empty();
-  if (has_own && options.what != "links") {
-    return InvalidArgument(fmt::format("--state, --endpoint and --text are for links, not for {}", options.what));
+  const bool is_links = options.what == "links", is_hosts = options.what == "hosts";
+  if (!options.endpoint.empty() && !is_links) {
+    return InvalidArgument(fmt::format("--endpoint is for links, not for {}", options.what));
+  }
+  if ((!options.state.empty() || !options.text.empty()) && !is_links && !is_hosts) {
+    return InvalidArgument(fmt::format("--state and --text are for links and hosts, not for {}", options.what));
+  }
+  if (!options.job.empty() && !is_links && options.what != "connections") {
+    return InvalidArgument(fmt::format("--job is for connections and links, not for {}", options.what));
   }
   return OkStatus();
 }
@@ -118,12 +152,7 @@ Result<Answer> AskFor(const GetOptions& options, ControllerHttp* controller) {
     return ListLinks(controller, options);
   }
   if (options.what == "hosts") {
-    ClusterState state;
-    FL_RETURN_IF_ERROR(AskForMarks(controller, &state));
-    return List<wire::HostList>(controller, "/v1/hosts", [&](wire::HostList list) {
-      state.hosts = std::move(list.hosts);
-      return HostTable(state);
-    });
+    return ListHosts(controller, options);
   }
   if (options.what == "findings") {
     return List<wire::FindingList>(controller, "/v1/findings", [&](const wire::FindingList& list) {
@@ -185,11 +214,15 @@ Result<Document> Describe(const DescribeOptions& options, ControllerHttp* contro
   }
   wire::LinkList links;
   if (options.kind == "link") {
-    FL_ASSIGN_OR_RETURN(links, controller->Get<wire::LinkList>(LinksPath({{"beside", options.name}})));
+    FL_ASSIGN_OR_RETURN(links, controller->Get<wire::LinkList>(ListPath("links", {{"beside", options.name}})));
   }
   const wire::LiveLink* const link = FindNamed(links.links, options.name);
   if (options.kind == "link" && link == nullptr) return NoSuch(options, "links --all");
-  const wire::LiveHost* const host = FindNamed(state.hosts, options.name);
+  wire::HostList hosts;
+  if (options.kind == "host") {
+    FL_ASSIGN_OR_RETURN(hosts, controller->Get<wire::HostList>(ListPath("hosts", {{"name", options.name}})));
+  }
+  const wire::LiveHost* const host = FindNamed(hosts.hosts, options.name);
   if (options.kind == "host" && host == nullptr) return NoSuch(options, "hosts");
   FL_ASSIGN_OR_RETURN(const wire::ConnectionList connections, AskForConnections(controller, "", kAllConnections));
   return link != nullptr ? DescribeLink(*link, connections) : DescribeHost(*host, state, connections);
@@ -306,12 +339,13 @@ void AddGetCommand(CLI::App& app, Invocation* invocation) {
       ->required()
       ->check(OneOf(std::vector<std::string>{"jobs", "links", "hosts", "findings", "connections", "events", "sizes"}));
   get->add_option("--job", options->job, "Only connections of that job, or links on its paths")->type_name("NAME");
-  get->add_option("--state", options->state, "Only links in that state; not_up: all that are less than whole")
-      ->check(OneOf(std::vector<std::string>{"up", "not_up", "suspect", "down", "probation"}));
+  get->add_option("--state", options->state,
+                  "Only links in that state (not_up: all that are less than whole), or hosts (needs_look: all that do)")
+      ->type_name("STATE");
   get->add_option("--endpoint", options->endpoint, "Only links from or to that host, NIC or switch")->type_name("NAME");
-  get->add_option("--text", options->text, "Only links whose name has TEXT")->type_name("TEXT");
+  get->add_option("--text", options->text, "Only links or hosts whose name has TEXT")->type_name("TEXT");
   get->add_flag("--all", options->all, "Also findings that are over, and healthy links that nothing uses");
-  get->add_option("--limit", options->limit, "Connections or links to list at most")
+  get->add_option("--limit", options->limit, "Connections, hosts or links to list at most")
       ->check(CLI::Range(uint64_t{1}, kAllConnections))
       ->capture_default_str();
   AddServerOptions(get, &options->http);

@@ -26,8 +26,7 @@ namespace {
 
 constexpr uint64_t kConnectionsShown = 100;
 constexpr size_t kLinksShown = 500;
-// Between two looks at all hosts while they are only counted.
-constexpr std::chrono::seconds kHostsPeriod(20);
+constexpr size_t kHostsShown = 500;
 
 struct TopOptions {
   bool once = false;
@@ -105,13 +104,11 @@ std::pair<size_t, size_t> TerminalSize() {
 }
 
 report::Json StateJson(const ClusterState& state, const report::Json& jobs) {
-  size_t num_connected = 0;
-  for (const wire::LiveHost& host : state.hosts) num_connected += host.connected ? 1 : 0;
   const auto [gpus, lost_gpus, num_findings] = TotalsOf(state);
   return {{"server", state.server},
           {"time_s", state.now_s},
-          {"hosts", state.hosts.size()},
-          {"connected_hosts", num_connected},
+          {"hosts", state.hosts.all.hosts},
+          {"connected_hosts", state.hosts.all.connected},
           {"isolated_hosts", state.steering.isolated.size()},
           {"gpus", gpus},
           {"lost_gpus", lost_gpus},
@@ -153,16 +150,13 @@ int ShowUntilStopped(const TopOptions& options, ControllerHttp* controller) {
   TopScreen screen;
   std::string trouble;
   auto next = std::chrono::steady_clock::now();
-  auto hosts_next = next + kHostsPeriod;
   while (!stop) {
     const auto now = std::chrono::steady_clock::now();
     if (now >= next) {
-      const LongLists wanted = {.hosts = screen.needs_hosts() || now >= hosts_next,
+      const LongLists wanted = {.hosts = screen.needs_hosts() ? kHostsShown : 1,
                                 .links = screen.needs_links() ? kLinksShown : 0};
       auto newer = AskForState(controller, wanted);
       trouble = newer.ok() ? "" : newer.status().message();
-      if (newer.ok() && wanted.hosts) hosts_next = now + kHostsPeriod;
-      if (newer.ok() && !wanted.hosts) newer->hosts = std::move(state->hosts);
       if (newer.ok()) state = std::move(newer);
       next = now + std::chrono::milliseconds(static_cast<int64_t>(options.period_s * 1000));
     }

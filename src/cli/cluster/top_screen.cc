@@ -121,7 +121,7 @@ report::Document TopScreen::Table(const ClusterState& state) {
     case TopView::kLinks:
       return LinkTable(state.links);
     case TopView::kHosts:
-      return HostTable(state);
+      return HostTable(state.hosts, state.now_s);
   }
   return {};
 }

@@ -29,7 +29,7 @@ ClusterState StateOfJobs(size_t num_jobs) {
     job.lost_gpus = 0.1 * static_cast<double>(j);
     state.jobs.push_back(job);
   }
-  state.hosts = {{.name = "h0", .connected = true}, {.name = "h1", .connected = false}};
+  state.hosts.hosts = {{.name = "h0", .connected = true}, {.name = "h1", .connected = false}};
   return state;
 }
 
@@ -101,18 +101,6 @@ TEST(TopScreenTest, EnterDescribesTheSelectedJobAndEscapeGoesBack) {
   EXPECT_EQ(screen.described_job(), "");
   EXPECT_TRUE(screen.Press('x'));
   EXPECT_FALSE(screen.Press('q'));
-}
-
-TEST(ClusterReportTest, HostsThatAreIsolatedOrSilentAreCalledThat) {
-  wire::LiveSteeringView steering;
-  steering.isolated = {"h1"};
-  steering.hosts = {{"h1", "isolated"}, {"h2", "spare"}};
-  EXPECT_EQ(StateOf({.name = "h0", .connected = true}, steering), "connected");
-  EXPECT_EQ(StateOf({.name = "h1", .connected = true}, steering), "isolated");
-  EXPECT_EQ(StateOf({.name = "h2", .connected = true}, steering), "spare");
-  EXPECT_EQ(StateOf({.name = "h3", .connected = false}, steering), "no agent");
-  EXPECT_EQ(StateOf({.name = "h4", .connected = false, .agent_version = "", .last_message_s = 1.0}, steering),
-            "silent");
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "service/controller/cluster_history.h"
 #include "service/controller/controller_metrics.h"
 #include "service/controller/finding_json.h"
+#include "service/controller/host_routes.h"
 #include "service/controller/incident_reporter.h"
 #include "service/controller/incident_trace.h"
 #include "service/controller/job_owner_file.h"
@@ -155,6 +156,7 @@ class ControllerDaemon::Parts {
   void LookAtCluster(SimTime now);
   Result<Json> TraceOf(const std::string& job);
   void WatchLists(const GatewaySource& source);
+  HostSource MakeHostSource();
   NetworkSource MakeNetworkSource();
   NodeCheckSource MakeCheckSource();
   controller::HostCheckSource MakeHostChecks();
@@ -373,7 +375,7 @@ void ControllerDaemon::Parts::WatchLists(const GatewaySource& source) {
   std::vector<WatchedList> lists = {
       {"jobs", hash_of(source.jobs)},
       {"findings", hash_of(source.findings)},
-      {"hosts", [this] { return HashOf(Ask([](const auto& core) { return core.Hosts(); })); }},
+      {"hosts", [source = MakeHostSource()] { return CombineHash(HashOf(source.look()), HashOf(source.marks())); }},
       {"links", [this] { return HashOf(Ask([](const auto& core) { return core.Links(); })); }},
       {"events", hash_of(source.events)},
       {"steering", hash_of([this] { return actions_->steering().ToJson(); })}};
@@ -487,7 +489,7 @@ GatewaySource ControllerDaemon::Parts::MakeSource() {
       LinkRoutes(fabric_, {.look = [this] { return Ask([](const auto& core) { return core.Links(); }); },
                            .paths = [this] { return Ask([](const auto& core) { return core.Paths(); }); }}),
       std::back_inserter(source.routes));
-  source.hosts = [this] { return HostsJson(Ask([](const auto& core) { return core.Hosts(); })); };
+  source.routes.push_back(MakeHostRoute(MakeHostSource()));
   source.jobs = [this] { return JobsJson(Ask([](const auto& core) { return core.Jobs(); }), fabric_); };
   source.connections = [this](const std::string& job, size_t limit) {
     return ConnectionsJson(Ask([](const auto& core) { return core.QueuePairs(); }), fabric_, job, limit);
@@ -509,6 +511,16 @@ GatewaySource ControllerDaemon::Parts::MakeSource() {
   source.metrics = [this] { return Metrics(); };
   source.report_link = [this](const std::string& link, double health, bool both_directions, const std::string& who) {
     return ReportLink(link, health, both_directions, who);
+  };
+  return source;
+}
+
+HostSource ControllerDaemon::Parts::MakeHostSource() {
+  HostSource source;
+  source.look = [this] { return Ask([](const auto& core) { return core.Hosts(); }); };
+  source.marks = [this] {
+    return HostMarks{.conditions = actions_->steering().conditions(),
+                     .findings = CountByHost(diagnosis_->Ask([](const auto& watch) { return watch.Findings(); }))};
   };
   return source;
 }

@@ -1,7 +1,6 @@
 #include "service/controller/finding_json.h"
 
 #include <algorithm>
-#include <set>
 
 #include "report/finding_text.h"
 #include "service/controller/finding_detail.h"
@@ -41,14 +40,6 @@ report::CulpritNames NamesIn(const topology::Fabric& fabric) {
           .leaf = leaf_name};
 }
 
-std::set<HostId> HostsOf(const model::Finding& finding) {
-  std::set<HostId> hosts;
-  for (const model::Culprit& culprit : finding.culprits) {
-    if (culprit.host.valid()) hosts.insert(culprit.host);
-  }
-  return hosts;
-}
-
 // Of the others about its hosts, the newest first, as many as people look at.
 std::vector<wire::PastFinding> HistoryOf(const model::Finding& finding, std::span<const controller::WatchedFinding> all,
                                          const report::CulpritNames& names) {
@@ -70,6 +61,14 @@ std::vector<wire::PastFinding> HistoryOf(const model::Finding& finding, std::spa
 }
 
 }  // namespace
+
+std::set<HostId> HostsOf(const model::Finding& finding) {
+  std::set<HostId> hosts;
+  for (const model::Culprit& culprit : finding.culprits) {
+    if (culprit.host.valid()) hosts.insert(culprit.host);
+  }
+  return hosts;
+}
 
 std::string CulpritText(const model::Culprit& culprit, const topology::Fabric& fabric) {
   return report::CulpritText(culprit, NamesIn(fabric));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +27,9 @@ std::optional<Json> FindingJson(const controller::JobWatch& watch, model::Findin
 // Those of a job with their proofs, by number; at most the last `num_max`.
 std::vector<wire::FindingDetail> FindingsOfJob(const controller::JobWatch& watch, const std::string& job,
                                                const topology::Fabric& fabric, size_t num_max);
+
+// Of its culprits.
+std::set<HostId> HostsOf(const model::Finding& finding);
 
 Json FindingsJson(std::span<const controller::WatchedFinding> findings, const topology::Fabric& fabric);
 

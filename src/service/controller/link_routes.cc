@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +16,7 @@
 #include <utility>
 
 #include "base/whole_number.h"
+#include "service/controller/list_pages.h"
 #include "traffic/path_messages.h"
 
 namespace fairlead::service {
@@ -24,8 +24,6 @@ namespace {
 
 using controller::LinkOnFabric;
 
-constexpr size_t kPageSize = 1000;
-constexpr size_t kPageSizeMax = 10'000;
 constexpr size_t kNotUpMax = 50;
 constexpr size_t kFullestMax = 10;
 constexpr size_t kRowsMax = 24;
@@ -97,8 +95,6 @@ Json TotalsJson(const topology::Fabric& fabric, std::span<const LinkOnFabric> li
   return {{"links", links.size()}, {"not_up", num_not_up}, {"in_use", num_in_use}, {"fullest", fullest}};
 }
 
-char Lower(char letter) { return static_cast<char>(std::tolower(static_cast<unsigned char>(letter))); }
-
 // Which links are wanted, of all.
 struct Selection {
   std::string state;  // empty: any
@@ -123,23 +119,16 @@ struct Selection {
     if (beside.valid() && std::minmax(from, to) != std::minmax(fabric.source(beside), fabric.destination(beside))) {
       return false;
     }
-    if (text.empty()) return true;
-    std::string name = fabric.LinkName(link.link);
-    std::ranges::transform(name, name.begin(), Lower);
-    return name.find(text) != std::string::npos;
+    return text.empty() || LowerCase(fabric.LinkName(link.link)).find(text) != std::string::npos;
   }
 };
 
 struct PageOptions {
-  size_t limit = kPageSize;
+  size_t limit = kDefaultPageSize;
   std::optional<Place> after;
   bool is_worst_first = true;
   Selection selection;
 };
-
-Status Expected(std::string_view name, std::string_view found, std::string_view expected) {
-  return InvalidArgument(fmt::format("{}: expected {}, found '{}'", name, expected, found));
-}
 
 Status SetSelection(const topology::Fabric& fabric, const std::string& name, const std::string& value,
                     Selection* selection) {
@@ -148,15 +137,15 @@ Status SetSelection(const topology::Fabric& fabric, const std::string& name, con
                                  topology::LinkTier::kSpineCore};
   if (name == "state") {
     if (std::ranges::find(kStates, value) == kStates.end()) {
-      return Expected(name, value, fmt::format("one of {}", fmt::join(kStates, ", ")));
+      return ExpectedValue(name, value, fmt::format("one of {}", fmt::join(kStates, ", ")));
     }
     selection->state = value;
   } else if (name == "idle") {
-    if (value != "true" && value != "false") return Expected(name, value, "true or false");
+    if (value != "true" && value != "false") return ExpectedValue(name, value, "true or false");
     selection->has_idle = value == "true";
   } else if (name == "tier") {
     if (std::ranges::none_of(kTiers, [&](topology::LinkTier tier) { return topology::Name(tier) == value; })) {
-      return Expected(name, value, "one of host-leaf, leaf-spine, spine-core");
+      return ExpectedValue(name, value, "one of host-leaf, leaf-spine, spine-core");
     }
     selection->tier = value;
   } else if (name == "endpoint") {
@@ -171,8 +160,7 @@ Status SetSelection(const topology::Fabric& fabric, const std::string& name, con
   } else if (name == "job") {
     selection->job = value;
   } else if (name == "text") {
-    selection->text = value;
-    std::ranges::transform(selection->text, selection->text.begin(), Lower);
+    selection->text = LowerCase(value);
   } else {
     return InvalidArgument(
         fmt::format("unknown parameter '{}'; known: limit, after, order, state, idle, tier, endpoint, beside, job, "
@@ -186,14 +174,12 @@ Result<PageOptions> ReadOptions(const topology::Fabric& fabric, const HttpQuery&
   PageOptions options;
   for (const auto& [name, value] : query) {
     if (name == "limit") {
-      if (!ParseWhole(value, &options.limit) || options.limit < 1 || options.limit > kPageSizeMax) {
-        return Expected(name, value, fmt::format("a number of 1 to {}", kPageSizeMax));
-      }
+      FL_ASSIGN_OR_RETURN(options.limit, ReadPageSize(value));
     } else if (name == "after") {
       options.after = ReadPlace(value);
-      if (!options.after) return Expected(name, value, "the 'next' of a page");
+      if (!options.after) return ExpectedValue(name, value, "the 'next' of a page");
     } else if (name == "order") {
-      if (value != "worst" && value != "fabric") return Expected(name, value, "worst or fabric");
+      if (value != "worst" && value != "fabric") return ExpectedValue(name, value, "worst or fabric");
       options.is_worst_first = value == "worst";
     } else {
       FL_RETURN_IF_ERROR(SetSelection(fabric, name, value, &options.selection));
@@ -212,21 +198,8 @@ std::vector<bool> LinksOfJob(const topology::Fabric& fabric, const LinkSource& s
   return is_used;
 }
 
-// At most `count` of those that are wanted, in the order of their places. Args: is_wanted, place_of: of a link.
-std::vector<std::pair<Place, const LinkOnFabric*>> FirstOf(std::span<const LinkOnFabric> links, size_t count,
-                                                           const auto& is_wanted, const auto& place_of) {
-  std::vector<std::pair<Place, const LinkOnFabric*>> found;
-  for (const LinkOnFabric& link : links) {
-    if (is_wanted(link)) found.emplace_back(place_of(link), &link);
-  }
-  const size_t kept = std::min(count, found.size());
-  const auto middle = found.begin() + static_cast<ptrdiff_t>(kept);
-  std::partial_sort(found.begin(), middle, found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  found.resize(kept);
-  return found;
-}
-
-Json WorstOf(const topology::Fabric& fabric, std::span<const LinkOnFabric> links, size_t count, const auto& is_wanted) {
+Json WorstOf(const topology::Fabric& fabric, const std::vector<LinkOnFabric>& links, size_t count,
+             const auto& is_wanted) {
   Json list = Json::array();
   const auto place_of = [&](const LinkOnFabric& link) { return PlaceOf(fabric, link); };
   for (const auto& [place, link] : FirstOf(links, count, is_wanted, place_of)) list.push_back(ToJson(fabric, *link));
@@ -316,7 +289,7 @@ Result<Json> LinkPageJson(const topology::Fabric& fabric, const LinkSource& sour
       {"total", total}, {"next", std::move(next)}, {"all", TotalsJson(fabric, links)}, {"links", std::move(list)}};
 }
 
-Json LinkOverviewJson(const topology::Fabric& fabric, std::span<const LinkOnFabric> links) {
+Json LinkOverviewJson(const topology::Fabric& fabric, const std::vector<LinkOnFabric>& links) {
   Json matrices = Json::array();
   for (const topology::LinkTier tier : {topology::LinkTier::kLeafSpine, topology::LinkTier::kSpineCore}) {
     Json matrix = MatrixJson(fabric, links, tier);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "topology/clos_fabrics.h"
+#include "wire/cluster_records.h"
 #include "wire/node_check_records.h"
 
 namespace fairlead::service {

@@ -31,17 +31,6 @@ Json ToJson(const controller::QueuePairOnFabric& queue_pair, const topology::Fab
 
 }  // namespace
 
-Json HostsJson(std::span<const controller::HostView> hosts) {
-  Json list = Json::array();
-  for (const controller::HostView& host : hosts) {
-    list.push_back({{"name", host.name},
-                    {"connected", host.is_connected},
-                    {"agent_version", host.agent_version},
-                    {"last_message_s", SecondsUnlessNone(host.last_message)}});
-  }
-  return {{"hosts", std::move(list)}};
-}
-
 Json JobsJson(std::span<const controller::JobOnFabric> jobs, const topology::Fabric& fabric) {
   Json list = Json::array();
   for (const controller::JobOnFabric& job : jobs) {

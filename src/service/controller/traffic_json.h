@@ -23,7 +23,6 @@ struct TrafficEvent {
   controller::Noted note;
 };
 
-Json HostsJson(std::span<const controller::HostView> hosts);
 Json JobsJson(std::span<const controller::JobOnFabric> jobs, const topology::Fabric& fabric);
 // At most `limit`; of one job where `job` is not empty. "total" counts those that were left out too.
 Json ConnectionsJson(std::span<const controller::QueuePairOnFabric> queue_pairs, const topology::Fabric& fabric,

@@ -312,7 +312,6 @@ void HttpGateway::Impl::AddRoute(const HttpRoute& route) {
 
 void HttpGateway::Impl::AddRoutes() {
   server_.Get(kHealthPath, [this](const Request&, Response& response) { ShowHealth(response); });
-  AddJson("/v1/hosts", source_.hosts);
   AddJson("/v1/jobs", source_.jobs);
   AddJson("/v1/findings", source_.findings);
   server_.Get(R"(/v1/findings/(\d{1,9}))", [this](const Request& request, Response& response) {

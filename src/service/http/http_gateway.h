@@ -6,10 +6,10 @@
 //     GET  /v1/findings/NUMBER            one finding, with its proof
 //     GET  /v1/jobs/NAME/trace            what a job did lately, as a timeline for Perfetto
 //     GET  /v1/events  with Accept: text/event-stream: a stream that stays open; see Publish()
-//     GET  /v1/hosts, /v1/jobs, /v1/findings, /v1/events, /v1/connections?job=NAME&limit=N
+//     GET  /v1/jobs, /v1/findings, /v1/events, /v1/connections?job=NAME&limit=N
 //     POST /v1/links/NAME {"health": 0.5, "both_directions": true}       operators only; audited
 //     GET  /                              the page
-//     and the routes of other parts (GatewaySource::routes), such as steering_routes.h and link_routes.h
+//     and the routes of other parts (GatewaySource::routes), such as steering_routes.h, host_routes.h and link_routes.h
 //
 // Errors are {"error": "…"} with 400 (bad input), 401 (no or a wrong token), 403 (a reader that wants to change
 // something), 404, 503. What changes something has to come as application/json, which other sites' pages can't send.
@@ -32,7 +32,6 @@ namespace fairlead::service {
 // What the gateway shows and changes; called from its threads, several at once.
 struct GatewaySource {
   std::function<Status()> health;
-  std::function<Json()> hosts;
   std::function<Json()> jobs;
   std::function<Json(const std::string& job, size_t limit)> connections;
   std::function<Json()> findings;

@@ -25,7 +25,7 @@ class HttpGatewayTest : public testing::Test {
     GatewaySource source;
     source.health = [this] { return health_; };
     source.finding = [](uint32_t number) { return number == 7 ? std::optional(Json{{"finding", 7}}) : std::nullopt; };
-    source.hosts = source.jobs = source.findings = source.events = [] { return Json{{"list", Json::array()}}; };
+    source.jobs = source.findings = source.events = [] { return Json{{"list", Json::array()}}; };
     source.connections = [](const std::string& job, size_t limit) { return Json{{"job", job}, {"limit", limit}}; };
     source.metrics = [] { return "# HELP a b\n"; };
     source.report_link = [this](const std::string& link, double health, bool both, const std::string&) {
@@ -75,7 +75,7 @@ class HttpGatewayTest : public testing::Test {
 
 TEST_F(HttpGatewayTest, GivesOutWhatItIsAskedFor) {
   Start({});
-  for (const char* path : {"/v1/hosts", "/v1/jobs", "/v1/findings", "/v1/events"}) {
+  for (const char* path : {"/v1/jobs", "/v1/findings", "/v1/events"}) {
     EXPECT_EQ(Get(path), 200) << path;
     EXPECT_TRUE(Json::parse(body_).contains("list"));
   }
@@ -236,7 +236,7 @@ TEST_F(HttpGatewayTest, AListenerThatTakesNothingIsGivenUp) {
     gateway_->Publish("changed", Json::array({big}));
     return !gateway_->HasListeners();
   }));
-  EXPECT_EQ(Get("/v1/hosts"), 200);
+  EXPECT_EQ(Get("/v1/jobs"), 200);
 }
 
 }  // namespace

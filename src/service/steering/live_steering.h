@@ -111,6 +111,7 @@ class LiveSteering {
   // What people are shown (docs/internals/modules/service.md).
   report::Json ToJson() const { return shown_.ToJson(); }
   SteeringNumbers numbers() const { return shown_.numbers(); }
+  std::map<HostId, controller::HostCondition> conditions() const { return shown_.conditions(); }
   // Why nothing is begun at present; ok: all is well.
   Status status() const { return shown_.status(); }
 

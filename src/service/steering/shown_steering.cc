@@ -123,6 +123,11 @@ controller::HostCondition ShownSteering::ConditionOf(HostId host) const {
   return found == conditions_.end() ? controller::HostCondition::kUnknown : found->second;
 }
 
+std::map<HostId, controller::HostCondition> ShownSteering::conditions() const {
+  const std::lock_guard lock(mutex_);
+  return conditions_;
+}
+
 Result<JobId> ShownSteering::FindRunning(const std::string& job) const {
   const std::lock_guard lock(mutex_);
   if (const auto found = running_jobs_.find(job); found != running_jobs_.end()) return found->second;

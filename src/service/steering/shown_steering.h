@@ -46,6 +46,8 @@ class ShownSteering {
   Status status() const;
   SimTime now() const;
   controller::HostCondition ConditionOf(HostId host) const;
+  // Of hosts that are more than unknown or of a job.
+  std::map<HostId, controller::HostCondition> conditions() const;
   // By key, or by name where one has it. Errors: kNotFound, kInvalidArgument: several have it.
   Result<JobId> FindRunning(const std::string& job) const;
 
