@@ -1,7 +1,6 @@
 #include "sim/domain_recorder.h"
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <utility>
 
@@ -30,6 +29,7 @@ DomainRecorder::DomainRecorder(std::span<JobState* const> jobs, const DomainTime
       time_(&time),
       network_(network),
       recorder_(recorder),
+      loaded_(jobs.size()),
       is_profiled_(std::ranges::any_of(jobs, [](const JobState* job) { return job->watch != nullptr; })) {
   if (recorder_ == nullptr) return;
   for (const FluidVariable& variable : network_->variables()) {
@@ -67,22 +67,40 @@ void DomainRecorder::RecordTraffic(int64_t until_ns) {
 void DomainRecorder::RecordLoads() {
   for (uint32_t j = 0; j < jobs_.size(); ++j) {
     std::map<LinkId, double> loads;
+    for (const LinkId link : loaded_[j]) loads[link] = 0;
     for (const FluidVariable& variable : network_->VariablesOf(j)) {
-      const double rate = network_->IsSending(variable) ? network_->Rate(variable) : 0;
-      for (const TransferLink& use : links_[variable.flow.index()]) loads[use.link] += rate * use.multiplicity;
+      if (network_->IsSending(variable)) AddLoads(variable, &loads);
     }
+    loaded_[j].clear();
     for (const auto& [link, bytes_per_s] : loads) {
       recorder_->AddLoad(jobs_[j]->id, {.link = link, .at = time_->now(), .bytes_per_s = bytes_per_s});
+      if (bytes_per_s > 0) loaded_[j].insert(link);
+    }
+  }
+}
+
+void DomainRecorder::AddLoads(const FluidVariable& variable, std::map<LinkId, double>* loads) const {
+  const JobState& job = *jobs_[variable.job];
+  const double rate = network_->Rate(variable);
+  if (!job.senders.choice) {
+    for (const TransferLink& use : links_[variable.flow.index()]) (*loads)[use.link] += rate * use.multiplicity;
+    return;
+  }
+  // They are where they have chosen to be, not on all of their candidates.
+  for (const uint32_t flow : job.transfers[variable.transfers.front()].flows) {
+    for (const LinkId link : job.paths[flow]) {
+      if (recorder_->FollowsLoadOf(link)) (*loads)[link] += rate;
     }
   }
 }
 
 void DomainRecorder::EndLoads() {
   if (!IsInWindow()) return;
-  for (const FluidVariable& variable : network_->variables()) {
-    for (const TransferLink& use : links_[variable.flow.index()]) {
-      recorder_->AddLoad(jobs_[variable.job]->id, {.link = use.link, .at = time_->now(), .bytes_per_s = 0});
+  for (uint32_t j = 0; j < jobs_.size(); ++j) {
+    for (const LinkId link : loaded_[j]) {
+      recorder_->AddLoad(jobs_[j]->id, {.link = link, .at = time_->now(), .bytes_per_s = 0});
     }
+    loaded_[j].clear();
   }
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -45,6 +47,7 @@ class DomainRecorder {
   bool IsInWindow() const { return recorder_ != nullptr && recorder_->Covers(time_->now()); }
   void RecordTraffic(int64_t until_ns);
   void RecordLoads();
+  void AddLoads(const FluidVariable& variable, std::map<LinkId, double>* loads) const;
   void AddActivity(uint32_t j, Activity activity, SimTime from);
 
   std::span<JobState* const> jobs_;
@@ -52,6 +55,7 @@ class DomainRecorder {
   DomainNetwork* network_;
   RunRecorder* recorder_;
   std::vector<std::vector<TransferLink>> links_;  // [variable] whose load is followed; empty without recorder
+  std::vector<std::set<LinkId>> loaded_;          // [job] on which it has a load, as last recorded
   bool is_profiled_;                              // one of the jobs
 };
 

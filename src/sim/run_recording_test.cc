@@ -79,6 +79,49 @@ TEST(RunRecordingTest, LoadsOfALinkAddUpToWhatItCarried) {
   EXPECT_EQ(num_shared, 4u) << "uplinks and downlinks: once b has ended, too, when the two that are left have enough";
 }
 
+// Four jobs whose flows are spread over two spines, or change between them.
+RunResult RunSpread(const std::string& policy, const std::string& more) {
+  const std::string text =
+      "title: two spines\nseeds: 1\nsimulate_s: 12\npolicies: [" + policy + "]\n" + more +
+      "\nfabric: {kind: clos2, leaves: 2, hosts_per_leaf: 5, spines: 2, oversubscription: 2.5, "
+      "host: {gpus: 2, nics: 1, port_gbps: 200, sockets: 1, pcie_switches: 1}}\njobs:\n"
+      "  - {name: a, hosts: [h0, h5], gpus: 2, compute_s: 0.31, size_mb: 9000}\n"
+      "  - {name: b, hosts: [h1, h6], gpus: 2, compute_s: 0.47, size_mb: 14000, iterations: 10}\n"
+      "  - {name: c, hosts: [h2, h7], gpus: 2, compute_s: 0.23, size_mb: 20000}\n"
+      "  - {name: d, hosts: [h3, h4, h8, h9], gpus: 8, compute_s: 0.2, size_mb: 5000, collective: all-to-all}\n";
+  const Scenario scenario = ParseScenario(text, "test.yaml", {}).value();
+  const std::atomic<bool> never = false;
+  const RecordingWindow window{.from = SimTime(), .to = At(12)};
+  return std::move(RunScenario(scenario, {.recorded = window, .num_threads = 1}, never, nullptr).value().runs[0]);
+}
+
+// Against the account of bytes, which knows nothing of the recorder.
+TEST(RunRecordingTest, LoadsFollowFlowsThatAreSpreadOrChangeTheirPaths) {
+  for (const auto& [policy, more] :
+       std::map<std::string, std::string>{{"spray", ""},
+                                          {"ethereal", ""},
+                                          {"flowlet", "flowlet: {rule: conga, gap_us: 0, remap_us: 100000}"},
+                                          {"crux+flowlet", "flowlet: {rule: letflow, gap_us: 0, remap_us: 70000}"}}) {
+    const RunResult run = RunSpread(policy, more);
+    std::map<LinkId, LinkLoad> now;
+    std::map<LinkId, double> carried;
+    for (const LinkLoad& load : run.recording->loads) {
+      const LinkLoad& before = now.try_emplace(load.link, load).first->second;
+      carried[load.link] += before.bytes_per_s * Length(before.at, load.at);
+      now[load.link] = load;
+    }
+    size_t num_links = 0;
+    for (const LinkResult& link : run.links) {
+      if (link.name.find("spine") == std::string::npos) continue;  // of others single jobs have enough
+      ++num_links;
+      const double rest = now[link.id].bytes_per_s * Length(now[link.id].at, At(run.simulated_s));
+      const double expected = link.utilization * link.capacity_bytes_per_s * run.simulated_s;
+      EXPECT_NEAR((carried[link.id] + rest) / expected, 1, 1e-6) << policy << " " << link.name;
+    }
+    EXPECT_EQ(num_links, 8u) << policy;
+  }
+}
+
 TEST(RunRecordingTest, WhatHoldsAJobUpNamesTheLinkAndAJobOnIt) {
   const RunResult run = RunThreeJobs(RecordingWindow{.from = SimTime(), .to = At(60)});
   const auto id_of = [&](const std::string& name) { return std::ranges::find(run.jobs, name, &JobResult::name)->id; };
