@@ -7,6 +7,12 @@
 
 namespace fairlead::agent {
 
+namespace {
+
+constexpr double kShareOfShortGaps = 0.75;
+
+}  // namespace
+
 // Bins that begin in (from, to] hold what is a window old.
 void JobMeter::ClearBins(Series* series, SimTime from, SimTime to) const {
   const int64_t last = BinOf(to);
@@ -86,6 +92,7 @@ std::vector<controller::JobMeasured> JobMeter::Measure(const std::string& name, 
   counters.flop = (last.sums.flop - first.sums.flop) * share;
   const Seconds busy = (last.sums.busy - first.sums.busy) * (share / std::max(1u, last.sums.num_gpus));
   counters.stalled = std::clamp(counters.length - busy, Seconds(0), counters.length);
+  counters.resolution = ResolutionOf(job);
   counters.series.assign(length, 0);
   counters.busy_series = BusySeries(job, first_bin, length);
   controller::JobMeasured measured{.job = name, .num_gpus = last.sums.num_gpus, .profile = {}, .connections = {}};
@@ -101,6 +108,20 @@ std::vector<controller::JobMeasured> JobMeter::Measure(const std::string& name, 
   }
   measured.profile = MeasureProfile(counters).value_or(WholeWindowProfile(counters));
   return {std::move(measured)};
+}
+
+// The time between two samples that three quarters of the time were shorter than.
+Seconds JobMeter::ResolutionOf(const Job& job) {
+  std::vector<int64_t> gaps;
+  for (size_t s = 1; s < job.gpus.size(); ++s) gaps.push_back((job.gpus[s].at - job.gpus[s - 1].at).ns());
+  std::ranges::sort(gaps);
+  const double all = static_cast<double>((job.gpus.back().at - job.gpus.front().at).ns());
+  double passed = 0;
+  for (const int64_t gap : gaps) {
+    passed += static_cast<double>(gap);
+    if (passed >= kShareOfShortGaps * all) return SimDuration(gap).seconds();
+  }
+  return Seconds(0);
 }
 
 // What GPUs computed between two samples is spread over the time between them; what is more than fits there was counted

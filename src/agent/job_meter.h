@@ -76,6 +76,7 @@ class JobMeter {
 
   int64_t BinOf(SimTime at) const { return at.ns() / options_.bin.ns(); }
   int64_t num_bins() const { return options_.window / options_.bin; }
+  static Seconds ResolutionOf(const Job& job);
   void Spread(Series* series, SimTime from, SimTime to, double bytes) const;
   void ClearBins(Series* series, SimTime from, SimTime to) const;
   std::vector<float> BusySeries(const Job& job, int64_t first_bin, size_t length) const;

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "base/random.h"
 
@@ -94,6 +97,47 @@ TEST(JobMeter, SeesIterationsOfAJobThatAlwaysSends) {
     EXPECT_NEAR(profile.iteration_time.value(), 0.6, 0.02) << "seed " << seed;
     EXPECT_NEAR(profile.work.value(), 1e12, 1e12 / 16) << "seed " << seed;
     EXPECT_NEAR(profile.compute_time.value(), 0.2, 0.2 / 8) << "seed " << seed;
+  }
+}
+
+// What a busy machine makes of a job that sends without pauses and computes for 20 ms of each 0.41 s: samples come
+// `gap` seconds after one another, or less, or more. Returns: how many reports say what an iteration is, and how many
+// of these are off by more than 5 %.
+std::pair<int, int> CountPeriods(double gap) {
+  int num_known = 0, num_wrong = 0;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    Random random(seed);
+    JobMeter meter({});
+    double iteration_end = 0, computed = 0, bytes = 0, before = 0;
+    for (double t = 0.1; t < 20; t += gap * random.Uniform(0.2, 1.8)) {
+      bytes += (t - before) * 100e6 * random.Uniform(0.8, 1.2);
+      before = t;
+      for (; t >= iteration_end + 0.02; ++computed) iteration_end += 0.41 * random.Uniform(0.99, 1.01);
+      const SimTime at = SimTime::FromSeconds(Seconds(t));
+      const JobMeter::ConnectionSum sums[] = {{5, bytes}};
+      meter.AddBytes(at, "busy", sums);
+      const GpuSums gpus[] = {
+          {.job = "busy", .num_gpus = 1, .flop = Flop(1e12 * computed), .busy = Seconds(0.02 * computed)}};
+      meter.AddGpus(at, gpus);
+      for (const auto& report : meter.Report(at)) {
+        if (!report.profile.is_period_known) continue;
+        ++num_known;
+        num_wrong += std::abs(report.profile.iteration_time.value() / 0.41 - 1) > 0.05 ? 1 : 0;
+      }
+    }
+  }
+  return {num_known, num_wrong};
+}
+
+TEST(JobMeter, SamplesThatAreTooRareSayNothing) {
+  const int all = CountPeriods(0.02).first;
+  EXPECT_GE(all, 3 * 40);
+  for (const double gap : {0.02, 0.04, 0.06, 0.1, 0.2, 0.3, 0.4, 0.6, 1.0}) {
+    const auto [num_known, num_wrong] = CountPeriods(gap);
+    EXPECT_LE(num_wrong, all / 50) << "samples each " << gap << " s: " << num_known << " of " << all;
+    if (gap < 0.07) {
+      EXPECT_GE(num_known, all * 9 / 10) << gap;
+    }
   }
 }
 

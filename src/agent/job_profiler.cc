@@ -35,9 +35,9 @@ model::MeasuredProfile ProfileOf(const WindowCounters& counters, double num_iter
 
 std::optional<model::MeasuredProfile> MeasureProfile(const WindowCounters& counters) {
   FL_CHECK(counters.length.value() > 0);
-  auto period = EstimatePeriod(counters.series, counters.bin);
+  auto period = EstimatePeriod(counters.series, counters.bin, counters.resolution);
   // Noise of a stream without a break seems to repeat now and then, but worse than computing does.
-  const auto of_gpus = EstimatePeriod(counters.busy_series, counters.bin);
+  const auto of_gpus = EstimatePeriod(counters.busy_series, counters.bin, counters.resolution);
   if (of_gpus && (!period || of_gpus->correlation > period->correlation)) period = of_gpus;
   if (!period) return std::nullopt;
   return ProfileOf(counters, counters.length / period->period);

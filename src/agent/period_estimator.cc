@@ -167,8 +167,8 @@ Peak NearbyPeak(const std::vector<double>& correlation, double lag, double slack
 
 class Estimator {
  public:
-  explicit Estimator(std::span<const float> series)
-      : centred_(RemoveMean(series)), is_flat_(IsFlat(centred_, series)) {}
+  Estimator(std::span<const float> series, double resolution)
+      : resolution_(resolution), centred_(RemoveMean(series)), is_flat_(IsFlat(centred_, series)) {}
 
   std::optional<PeriodEstimate> Run(Seconds bin);
 
@@ -176,9 +176,12 @@ class Estimator {
   // Of the series smoothed over about kSmoothShare of the period; widths are powers of two plus one, so few differ.
   const std::vector<double>& SmoothedAutocorrelation(double period);
   Peak FindMostCorrelated();
-  Peak FindShortestNotWorse(const Peak& than);
+  Peak FindShortestNotWorse(const Peak& than, double tolerance);
+  bool IsCoarse() const { return resolution_ > kCoarseBins; }
+  bool IsCertain(const Peak& peak);
   double Sharpen(const Peak& peak);
 
+  double resolution_;            // in bins
   std::vector<double> periods_;  // candidates, ascending
   std::vector<float> centred_;
   bool is_flat_;
@@ -216,14 +219,20 @@ Peak Estimator::FindMostCorrelated() {
 }
 
 // All candidates under the smoothing of `than`: multiples of a period gain from a wider one.
-Peak Estimator::FindShortestNotWorse(const Peak& than) {
+Peak Estimator::FindShortestNotWorse(const Peak& than, double tolerance) {
   const std::vector<double>& correlation = SmoothedAutocorrelation(than.lag);
   const double reference = Interpolate(correlation, than.lag);
   for (const double period : periods_) {
     const Peak peak = NearbyPeak(correlation, period, kNearby);
-    if (peak.lag > 0 && peak.correlation >= reference * (1 - kTolerance - kToleranceBins / peak.lag)) return peak;
+    if (peak.lag > 0 && peak.correlation >= reference * (1 - tolerance - kToleranceBins / peak.lag)) return peak;
   }
   return than;
+}
+
+// Where counters are read rarely a multiple of the period may repeat better than the period by far.
+bool Estimator::IsCertain(const Peak& peak) {
+  return peak.lag >= kMinResolutions * resolution_ && peak.correlation >= kMinCoarseCorrelation &&
+         FindShortestNotWorse(peak, kCoarseTolerance).lag >= peak.lag * (1 - kNearby);
 }
 
 std::optional<PeriodEstimate> Estimator::Run(Seconds bin) {
@@ -235,20 +244,21 @@ std::optional<PeriodEstimate> Estimator::Run(Seconds bin) {
   Peak best = FindMostCorrelated();
   if (best.lag <= 0) return std::nullopt;
   for (;;) {
-    const Peak shorter = FindShortestNotWorse(best);
+    const Peak shorter = FindShortestNotWorse(best, kTolerance);
     // Its own smoothing is narrower, and may tell more periods apart.
     if (shorter.lag >= best.lag * (1 - kNearby)) break;
     best = shorter;
   }
+  if (IsCoarse() && !IsCertain(best)) return std::nullopt;
   return PeriodEstimate{.period = bin * Sharpen(best), .correlation = best.correlation};
 }
 
 }  // namespace
 
-std::optional<PeriodEstimate> EstimatePeriod(std::span<const float> series, Seconds bin) {
+std::optional<PeriodEstimate> EstimatePeriod(std::span<const float> series, Seconds bin, Seconds resolution) {
   FL_CHECK(bin.value() > 0);
   if (series.size() < 16) return std::nullopt;
-  return Estimator(series).Run(bin);
+  return Estimator(series, resolution / bin).Run(bin);
 }
 
 }  // namespace fairlead::agent

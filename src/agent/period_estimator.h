@@ -11,7 +11,9 @@
 //                bins too (Lanczos): a period of 20.75 bins would lose to its fourfold, which is a whole number;
 //             4. from the best candidate on: the shortest one that, under the same smoothing, is within kTolerance +
 //                kToleranceBins / period of it takes its place, until none is shorter;
-//             5. it is sharpened on its multiples: the k-th maximum of the autocorrelation, divided by k.
+//             5. it is sharpened on its multiples: the k-th maximum of the autocorrelation, divided by k;
+//             6. where counters were read rarely it must be kMinResolutions times as long as that takes, repeat at
+//                kMinCoarseCorrelation, and no shorter candidate may come within kCoarseTolerance of it.
 // Cost        O(n log n) for n bins, and O(n) per distinct width of smoothing.
 // Guarantees  nothing is returned unless at least kMinPeriods fit and the autocorrelation reaches kMinCorrelation.
 // Limits      iterations that alternate by 3 % of the period and more may be taken for two or four together; bursts
@@ -42,9 +44,16 @@ inline constexpr double kTolerance = 0.08;
 // Bursts narrower than a bin fall into one or two of them, in turns.
 inline constexpr double kToleranceBins = 0.5;
 inline constexpr double kMinPeriods = 2.5;
+// Counters that are read less often than once in so many bins are coarse: what is seen in them must be clearer.
+inline constexpr double kCoarseBins = 1.6;
+inline constexpr double kMinResolutions = 4;
+inline constexpr double kMinCoarseCorrelation = 0.65;
+inline constexpr double kCoarseTolerance = 0.4;
 inline constexpr double kMinCorrelation = 0.3;
 
-// Args: series [bin], bytes of each bin, >= 0, finite; bin > 0.
-std::optional<PeriodEstimate> EstimatePeriod(std::span<const float> series, Seconds bin);
+// Args: series [bin], bytes of each bin, >= 0, finite; bin > 0; resolution: >= 0: how long before a bin that happened
+// which it counts: where counters were read less often than once a bin.
+std::optional<PeriodEstimate> EstimatePeriod(std::span<const float> series, Seconds bin,
+                                             Seconds resolution = Seconds(0));
 
 }  // namespace fairlead::agent

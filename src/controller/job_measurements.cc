@@ -48,14 +48,13 @@ void JobMeasurements::Add(JobId job, HostId host, const JobMeasured& message, co
                           uint32_t gpus_max) {
   const auto [measured, is_first] = jobs_[job].try_emplace(host);
   if (is_first) ++num_measured_;
-  JobMeasurement& known = measured->second;
+  HostMeasurement& known = measured->second;
   const auto mix = [&, first = is_first](double before, double now) {
     return first ? now : before + weight_ * (now - before);
   };
   known.num_gpus = std::min(message.num_gpus, gpus_max);
-  known.iteration_time = Seconds(mix(known.iteration_time.value(), message.profile.iteration_time.value()));
+  AddPeriod(message.profile, &known);
   const double time = message.profile.iteration_time.value();
-  known.is_period_known = message.profile.is_period_known;
   known.compute_share = mix(known.compute_share, message.profile.compute_time.value() / time);
   known.start_fraction = mix(known.start_fraction, message.profile.start_fraction);
   known.work = FlopPerSecond(mix(known.work.value(), message.profile.work.value() / time));
@@ -65,6 +64,19 @@ void JobMeasurements::Add(JobId job, HostId host, const JobMeasured& message, co
     const auto [place, is_new] = known.bytes.try_emplace(message.connections[c], BytesPerSecond(now));
     if (!is_new) place->second = BytesPerSecond(mix(place->second.value(), now));
   }
+}
+
+void JobMeasurements::AddPeriod(const model::MeasuredProfile& profile, HostMeasurement* known) {
+  if (profile.is_period_known) {
+    known->num_missed = 0;
+    known->periods.push_back(profile.iteration_time.value());
+    if (known->periods.size() > kPeriods) known->periods.pop_front();
+  } else if (++known->num_missed > kPeriodsMissedMax) {
+    known->periods.clear();
+  }
+  known->is_period_known = !known->periods.empty();
+  known->iteration_time = known->is_period_known ? Seconds(MedianOf({known->periods.begin(), known->periods.end()}))
+                                                 : profile.iteration_time;
 }
 
 void JobMeasurements::RemoveConnection(JobId job, HostId host, uint64_t connection) {

@@ -2,9 +2,11 @@
 //
 // Problem     each agent sees its own processes and connections only, and reports when it likes; a job's work, speed
 //             and traffic are those of all its hosts.
-// Method      per host and job: each value moves towards the new one by `weight`. Per job: work is summed, and hosts
-//             that have not measured yet count as the mean of those that have; times and fractions are the median of
-//             hosts; bytes stay those of each connection.
+// Method      per host and job: each value moves towards the new one by `weight`, but for the time of an iteration:
+//             that is the median of the last kPeriods that were seen, since one that was not seen, or two taken for
+//             one, is no change of the job. Per job: work is summed, and hosts that have not measured yet count as the
+//             mean of those that have; times and fractions are the median of hosts; bytes stay those of each
+//             connection.
 // Guarantees  values are kept per second where they can be: hosts that see different iterations in the same traffic
 //             (two as one) agree on that. Nothing that an agent says makes a value infinite or negative.
 // Cost        Add O(connections of the message); Sum O(hosts of the job).
@@ -12,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -22,6 +25,10 @@
 #include "controller/host_messages.h"
 
 namespace fairlead::controller {
+
+inline constexpr size_t kPeriods = 5;
+// So many messages without a period in a row: nothing is known any more of how long an iteration is.
+inline constexpr size_t kPeriodsMissedMax = 10;
 
 // Of a job: on a host, or on all.
 struct JobMeasurement {
@@ -59,8 +66,15 @@ class JobMeasurements {
   std::map<uint64_t, BytesPerSecond> FindBytes(JobId job) const;
 
  private:
+  struct HostMeasurement : JobMeasurement {
+    std::deque<double> periods;  // seconds, the last ones
+    size_t num_missed = 0;       // messages since the last one
+  };
+
+  static void AddPeriod(const model::MeasuredProfile& profile, HostMeasurement* known);
+
   double weight_;
-  std::map<JobId, std::map<HostId, JobMeasurement>> jobs_;
+  std::map<JobId, std::map<HostId, HostMeasurement>> jobs_;
   size_t num_measured_ = 0;  // hosts of all jobs
 };
 

@@ -32,7 +32,7 @@ TEST(JobMeasurementsTest, ValuesAreSmoothedPerSecond) {
   measurements.Add(JobId(0), HostId(0), Measured(2, 1.0, 200, {1}), held, 8);
   const auto sum = measurements.Sum(JobId(0), 1);
   ASSERT_TRUE(sum.has_value());
-  EXPECT_EQ(sum->iteration_time, Seconds(1.5));
+  EXPECT_EQ(sum->iteration_time, Seconds(1)) << "the lower one of two in the middle";
   EXPECT_EQ(sum->compute_share, 0.5);
   EXPECT_EQ(sum->work, FlopPerSecond(100));
   // 1e9 bytes in 1 s, then in 2 s: halfway between 1e9 and 0.5e9 per second. Connection 2 is not held.
@@ -41,6 +41,31 @@ TEST(JobMeasurementsTest, ValuesAreSmoothedPerSecond) {
   EXPECT_TRUE(measurements.FindBytes(JobId(0)).empty());
   measurements.RemoveHost(JobId(0), HostId(0));
   EXPECT_TRUE(measurements.empty());
+}
+
+// A busy machine hides an iteration, or two look like one: neither is a change of the job.
+TEST(JobMeasurementsTest, AnIterationThatWasNotSeenIsNoLongOne) {
+  JobMeasurements measurements(0.5);
+  const auto add = [&](double iteration_s, bool is_period_known) {
+    JobMeasured message = Measured(iteration_s, iteration_s / 2, 100 * iteration_s, {});
+    message.profile.is_period_known = is_period_known;
+    measurements.Add(JobId(0), HostId(0), message, {}, 8);
+    return *measurements.Sum(JobId(0), 1);
+  };
+  EXPECT_FALSE(add(10, false).is_period_known) << "nothing was seen yet";
+  EXPECT_EQ(add(0.4, true).iteration_time, Seconds(0.4)) << "the first one counts as it is";
+  for (const double period : {0.41, 0.4, 0.39}) EXPECT_NEAR(add(period, true).iteration_time.value(), 0.4, 0.011);
+  EXPECT_NEAR(add(10, false).iteration_time.value(), 0.4, 0.011);
+  EXPECT_NEAR(add(1.6, true).iteration_time.value(), 0.4, 0.011);
+  const JobMeasurement kept = add(1.2, true);
+  EXPECT_NEAR(kept.iteration_time.value(), 0.4, 0.011);
+  EXPECT_TRUE(kept.is_period_known);
+  EXPECT_DOUBLE_EQ(kept.work.value(), 100) << "work is by time, whatever an iteration is";
+  EXPECT_EQ(add(0.8, true).iteration_time, Seconds(0.8)) << "three of five";
+  for (size_t i = 0; i < kPeriodsMissedMax; ++i) EXPECT_TRUE(add(10, false).is_period_known);
+  EXPECT_FALSE(add(10, false).is_period_known);
+  EXPECT_EQ(add(10, false).iteration_time, Seconds(10));
+  EXPECT_EQ(add(3, true).iteration_time, Seconds(3)) << "what was forgotten does not count";
 }
 
 TEST(JobMeasurementsTest, HostsThatAreMissingCountAsTheMeanOfTheOthers) {

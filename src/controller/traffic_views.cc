@@ -103,7 +103,7 @@ std::vector<JobOnFabric> ViewJobs(const topology::Fabric& fabric, const traffic:
                      .num_connections = static_cast<uint32_t>(job.connections.size()),
                      .num_unmanaged = num_unmanaged[id],
                      .num_gpus = sum ? sum->num_gpus : 0,
-                     .iteration_time = sum ? std::optional(sum->iteration_time) : std::nullopt,
+                     .iteration_time = sum && sum->is_period_known ? std::optional(sum->iteration_time) : std::nullopt,
                      .fastest_iteration = levels.FindFastestIteration(id),
                      .intensity = levels.FindIntensity(id),
                      .fullest_link = link == fullest.link_of.end() ? LinkId() : link->second,

@@ -33,9 +33,9 @@ struct JobOnFabric {
   std::string reason;  // of the level
   uint32_t num_hosts = 0;
   uint32_t num_connections = 0;
-  uint32_t num_unmanaged = 0;  // queue pairs without a path of ours
-  uint32_t num_gpus = 0;       // as far as hosts have measured it
-  std::optional<Seconds> iteration_time;
+  uint32_t num_unmanaged = 0;                // queue pairs without a path of ours
+  uint32_t num_gpus = 0;                     // as far as hosts have measured it
+  std::optional<Seconds> iteration_time;     // nothing: its hosts see no period at present
   std::optional<Seconds> fastest_iteration;  // since this controller measures the job
   std::optional<FlopPerSecond> intensity;
   LinkId fullest_link;                   // of the network, of those on its paths; invalid: it has none

@@ -38,7 +38,7 @@ constexpr SimDuration kLongestWait(100'000'000);
 constexpr SimDuration kSavePeriod(5'000'000);
 constexpr SimDuration kProcessPeriod(1'000'000'000);
 constexpr SimDuration kOrphanPeriod(10'000'000'000);
-constexpr int64_t kRestFactor = 20;     // samples may take a twentieth of the time
+constexpr int64_t kRestFactor = 20;     // samples may take a twentieth of a processor, and lists another one
 constexpr size_t kLookUpMax = 256;      // more sockets are cheaper to list than to look up
 constexpr int64_t kSaveRestFactor = 4;  // and keeping the state a fifth of a processor
 
@@ -149,9 +149,10 @@ class HostAgentServer::Loop {
   SimTime next_orphan_look_;
   std::mutex log_mutex_;
   std::set<std::string> logged_;
+  // Of a processor.
   std::atomic<int64_t> list_took_ns_ = 0;
   std::atomic<int64_t> sample_took_ns_ = 0;
-  std::atomic<int64_t> save_took_ns_ = 0;  // of a processor
+  std::atomic<int64_t> save_took_ns_ = 0;
   std::atomic<bool> is_measured_ = false;
   std::mutex gpus_mutex_;
   std::vector<std::pair<SimTime, std::vector<agent::GpuSums>>> gpus_;
@@ -294,17 +295,20 @@ void HostAgentServer::Loop::ReadGpus(SimTime at) {
 void HostAgentServer::Loop::Sample(SimTime now) {
   if (now < NextSample() || sampler_.num_waiting() > 0) return;
   std::vector<agent::SocketPair> wanted = agent_.OpenSockets();
-  const bool lists = next_list_ <= now || wanted.size() > kLookUpMax;
+  const bool are_many = wanted.size() > kLookUpMax;
+  const bool lists = next_list_ <= now || are_many;
   std::atomic<int64_t>& took_ns = lists ? list_took_ns_ : sample_took_ns_;
-  const SimDuration rest = SimDuration(took_ns * kRestFactor);
-  next_sample_ = now + std::max(options_.sample_period, rest);
-  if (lists) next_list_ = now + std::max(options_.idle_sample_period, rest);
+  const SimDuration list_rest(list_took_ns_ * kRestFactor), sample_rest(sample_took_ns_ * kRestFactor);
+  next_sample_ = now + std::max(options_.sample_period, are_many ? list_rest : sample_rest);
+  if (lists) next_list_ = now + std::max(options_.idle_sample_period, list_rest);
   sampler_.Do([this, lists, &took_ns, wanted = std::move(wanted)] {
     const SimTime began = Now();
+    const SimDuration spent = ProcessorTime();
     auto sockets = lists ? ListTcpSockets() : LookUpTcpSockets(wanted);
     if (!sockets.ok()) return LogOnce(sockets.status().message());
     ReadGpus(began);
-    took_ns = (Now() - began).ns();
+    // Of the processor: on a busy host samples take long, and would be rare where they are needed most.
+    took_ns = (ProcessorTime() - spent).ns();
     if (lists) {
       inbox_.Push(agent::SocketsSeen{began, std::move(*sockets)});
     } else {
