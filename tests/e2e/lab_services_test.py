@@ -67,6 +67,7 @@ class LabServicesTest(unittest.TestCase):
         self.assertEqual({job["name"] for job in self.get("jobs")}, {"a", "b"})
         self.client_reads_all_of_it()
         browser = self.open_page()
+        live = self.iterations_as_measured()
         moved = self.get("connections")[0]
         cable = moved["links"][1].replace("->", "-")
         spine = cable.split("-")[1]
@@ -86,7 +87,26 @@ class LabServicesTest(unittest.TestCase):
         self.assertEqual(run.returncode, 130)
         self.assertIn("Timeline written to", out)
         self.timeline_shows_all_of_it(cable, moved)
+        self.iterations_are(live)
         self.wait_until(lambda: not self.get("connections"), "what the jobs held is given back")
+
+    def iterations_as_measured(self):
+        """[job] seconds of an iteration, by the counters that agents read, and the moment until which that was so."""
+        self.wait_until(lambda: all(job["iteration_s"] for job in self.get("jobs")), "iterations are measured")
+        return {job["name"]: job["iteration_s"] for job in self.get("jobs")}, time.time()
+
+    def iterations_are(self, live):
+        """As the workers say: several taken for one would be twice as long at least."""
+        live, until_s = live
+        trace = TraceFile(self.timeline.read_text())
+        until_us = 1e6 * (until_s - trace.json["otherData"]["origin_unix_s"])
+        for job, seconds in live.items():
+            lengths = [one["dur"] for one in trace.slices(f"job {job}, 2 workers / worker 0", "iteration ")
+                       if until_us - 12e6 < one["ts"] and one["ts"] + one["dur"] < until_us]
+            self.assertGreater(len(lengths), 5, job)
+            lengths.sort()
+            self.assertLess(seconds, 1.4e-6 * lengths[len(lengths) // 2], job)
+            self.assertGreater(seconds, 0.7e-6 * lengths[len(lengths) // 2], job)
 
     def open_page(self):
         """The page of the real controller, which listens; None: no Chromium is installed."""
@@ -98,8 +118,9 @@ class LabServicesTest(unittest.TestCase):
         browser.set_size(1400, 1000)
         browser.open(self.lab.page + "/")
         browser.wait("document.querySelectorAll('#jobs tbody tr').length === 2", patience_s=PATIENCE_S)
-        asked = "performance.getEntriesByType('resource').filter(one => one.name.endsWith('/v1/{}')).length"
+        asked = "performance.getEntriesByType('resource').filter(one => one.name.split('?')[0].endsWith('/v1/{}')).length"
         browser.wait("document.documentElement.dataset.refreshes > 2", patience_s=PATIENCE_S)
+        self.assertGreaterEqual(browser.evaluate(asked.format("hosts")), 1)
         before = {name: browser.evaluate(asked.format(name)) for name in ("hosts", "jobs")}
         refreshes = int(browser.evaluate("document.documentElement.dataset.refreshes"))
         browser.wait(f"document.documentElement.dataset.refreshes > {refreshes + 4}", patience_s=PATIENCE_S)
