@@ -93,6 +93,7 @@ std::vector<controller::JobMeasured> JobMeter::Measure(const std::string& name, 
   const Seconds busy = (last.sums.busy - first.sums.busy) * (share / std::max(1u, last.sums.num_gpus));
   counters.stalled = std::clamp(counters.length - busy, Seconds(0), counters.length);
   counters.resolution = ResolutionOf(job);
+  counters.busy_resolution = std::max(counters.resolution, last.sums.resolution);
   counters.series.assign(length, 0);
   counters.busy_series = BusySeries(job, first_bin, length);
   controller::JobMeasured measured{.job = name, .num_gpus = last.sums.num_gpus, .profile = {}, .connections = {}};
@@ -124,8 +125,9 @@ Seconds JobMeter::ResolutionOf(const Job& job) {
   return Seconds(0);
 }
 
-// What GPUs computed between two samples is spread over the time between them; what is more than fits there was counted
-// at the end of a stretch of computing, and is spread over the time that this took before the later sample.
+// What GPUs computed between two samples is spread over the time between them, or between two readings of what they
+// count; what is more than fits there was counted at the end of a stretch of computing, and is spread over the time
+// that this took before the later sample.
 std::vector<float> JobMeter::BusySeries(const Job& job, int64_t first_bin, size_t length) const {
   std::vector<float> series(length, 0.0f);
   for (size_t s = 1; s < job.gpus.size(); ++s) {
@@ -134,7 +136,8 @@ std::vector<float> JobMeter::BusySeries(const Job& job, int64_t first_bin, size_
     const Seconds busy = after.sums.busy - before.sums.busy;
     if (after.at <= before.at || busy <= Seconds(0)) continue;
     const auto took = SimDuration::FromSeconds(busy * (1.0 / std::max(1u, after.sums.num_gpus)));
-    const SimTime from = after.at - std::max(took, after.at - before.at);
+    const auto reading = SimDuration::FromSeconds(after.sums.resolution);
+    const SimTime from = after.at - std::max({took, after.at - before.at, reading});
     const double per_ns = busy.value() / static_cast<double>((after.at - from).ns());
     const int64_t last = std::min(BinOf(after.at), first_bin + static_cast<int64_t>(length) - 1);
     for (int64_t bin = std::max(BinOf(from), first_bin); bin <= last; ++bin) {

@@ -37,6 +37,7 @@ struct GpuSums {
   uint32_t num_gpus = 0;
   Flop flop;
   Seconds busy;
+  Seconds resolution = Seconds(0);  // time between two readings of what GPUs count; 0: the sums are of this instant
 };
 
 class JobMeter {

@@ -141,6 +141,51 @@ TEST(JobMeter, SamplesThatAreTooRareSayNothing) {
   }
 }
 
+// GPUs of a job that sends without pauses, whose counters are as new as their last reading, each 0.1 s as NVML's or
+// each 5 s as an exporter's. Args: busy_share: while it computes, 0.6 s of each `iteration_s`.
+std::vector<model::MeasuredProfile> ProfilesByCounters(double read_each_s, double iteration_s, double busy_share) {
+  Random random(5);
+  JobMeter meter({});
+  std::vector<model::MeasuredProfile> profiles;
+  double bytes = 0, before = 0;
+  for (double t = 0.1; t < 40; t += random.Uniform(0.019, 0.023)) {
+    bytes += (t - before) * 100e6 * random.Uniform(0.9, 1.1);
+    before = t;
+    const double read = std::floor(t / read_each_s) * read_each_s;
+    const double whole = std::floor(read / iteration_s);
+    const double busy = busy_share * (0.6 * whole + std::min(0.6, read - whole * iteration_s));
+    const SimTime at = SimTime::FromSeconds(Seconds(t));
+    const JobMeter::ConnectionSum sums[] = {{5, bytes}};
+    meter.AddBytes(at, "gpt", sums);
+    const GpuSums gpus[] = {{.job = "gpt",
+                             .num_gpus = 1,
+                             .flop = Flop(1e12 * busy),
+                             .busy = Seconds(busy),
+                             .resolution = Seconds(read_each_s)}};
+    meter.AddGpus(at, gpus);
+    for (const auto& report : meter.Report(at)) profiles.push_back(report.profile);
+  }
+  return profiles;
+}
+
+TEST(JobMeter, TheStepsOfCountersAreNoIterations) {
+  for (const double busy_share : {0.3, 0.7, 1.0}) {
+    for (const model::MeasuredProfile& profile : ProfilesByCounters(0.1, 0.6, busy_share)) {
+      EXPECT_FALSE(profile.is_period_known) << profile.iteration_time.value() << " s, computes always";
+      EXPECT_NEAR(profile.work.value() / profile.iteration_time.value(), 1e12 * busy_share, 3e10);
+    }
+    const auto seen = ProfilesByCounters(0.1, 1.1, busy_share);
+    ASSERT_FALSE(seen.empty());
+    for (const model::MeasuredProfile& profile : seen) {
+      EXPECT_TRUE(profile.is_period_known);
+      EXPECT_NEAR(profile.iteration_time.value(), 1.1, 0.05);
+    }
+    for (const model::MeasuredProfile& profile : ProfilesByCounters(5, 1.1, busy_share)) {
+      EXPECT_FALSE(profile.is_period_known) << profile.iteration_time.value() << " s, by an exporter";
+    }
+  }
+}
+
 TEST(JobMeter, ReportsNoJobsWithoutGpuCounters) {
   JobMeter meter({});
   EXPECT_TRUE(Simulate(&meter, 14, false).empty());

@@ -37,7 +37,7 @@ std::optional<model::MeasuredProfile> MeasureProfile(const WindowCounters& count
   FL_CHECK(counters.length.value() > 0);
   auto period = EstimatePeriod(counters.series, counters.bin, counters.resolution);
   // Noise of a stream without a break seems to repeat now and then, but worse than computing does.
-  const auto of_gpus = EstimatePeriod(counters.busy_series, counters.bin, counters.resolution);
+  const auto of_gpus = EstimatePeriod(counters.busy_series, counters.bin, counters.busy_resolution);
   if (of_gpus && (!period || of_gpus->correlation > period->correlation)) period = of_gpus;
   if (!period) return std::nullopt;
   return ProfileOf(counters, counters.length / period->period);

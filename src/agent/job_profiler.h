@@ -31,6 +31,7 @@ struct WindowCounters {
   std::vector<float> busy_series = {};  // seconds of computing in each bin, all GPUs together; empty: not known
   // How long counters were not read, where it was long: what they say may be that much older. 0: once a bin.
   Seconds resolution = Seconds(0);
+  Seconds busy_resolution = Seconds(0);
 };
 
 // Nothing when no period shows itself: the window is too short, or the job has not begun. A job without traffic has no

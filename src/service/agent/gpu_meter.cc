@@ -26,6 +26,7 @@ namespace {
 constexpr std::string_view kJobVariable = "FAIRLEAD_JOB=";
 constexpr size_t kEnvironmentBytesMax = size_t{4} << 20;
 // An exporter looks each 30 s as a rule: what it says holds for no longer than two looks.
+constexpr Seconds kExporterPeriod(30);
 constexpr double kExporterSpanMaxS = 60;
 constexpr std::string_view kMpsServer = "nvidia-cuda-mps";  // as long as the kernel lets names be
 
@@ -227,14 +228,15 @@ class GpuMeter::Loop {
   std::vector<agent::GpuSums> Read(JobIdentifier* jobs, SimTime at) const {
     std::map<std::string, agent::GpuSums> sums_of;
     const std::lock_guard lock(mutex_);
-    for (const auto& processes : processes_) {
+    for (size_t gpu = 0; gpu < processes_.size(); ++gpu) {
       std::set<std::string> on_gpu;
-      for (const auto& [identity, process] : processes) {
+      for (const auto& [identity, process] : processes_[gpu]) {
         if (process.job.empty()) continue;
         const std::string key = jobs->KeyOf(process.job, process.user, identity.pid, at);
         agent::GpuSums& sums = sums_of[key];
         sums.job = key;
         if (on_gpu.insert(key).second) ++sums.num_gpus;
+        sums.resolution = std::max(sums.resolution, ResolutionOf(gpu));
         sums.flop += Flop(process.work.flop);
         sums.busy += Seconds(process.work.busy_s);
       }
@@ -243,6 +245,11 @@ class GpuMeter::Loop {
     result.reserve(sums_of.size());
     for (auto& [key, sums] : sums_of) result.push_back(std::move(sums));
     return result;
+  }
+
+  // How long a GPU's sums stay what they are.
+  Seconds ResolutionOf(size_t gpu) const {
+    return gpus_[gpu].has_counters() ? options_.period.seconds() : kExporterPeriod;
   }
 
   std::string Describe() const {

@@ -123,6 +123,7 @@ TEST_F(GpuMeterTest, OperationsAreSharesOfWhatEachUnitCanDo) {
   const auto sums = ReadWhen([](const auto& all) { return AllWorked(all, 1); });
   ASSERT_EQ(sums.size(), 1U);
   EXPECT_EQ(sums[0].job, "gpt");
+  EXPECT_EQ(sums[0].resolution, Seconds(0.002)) << "as often as counters are read";
   EXPECT_EQ(sums[0].num_gpus, 1U);
   const double of_a_cycle = 0.5 * 4096 + 0.1 * 256 + 0.2 * 128 + 0.3 * 256 + 0.4 * 512;
   EXPECT_NEAR(sums[0].flop.value() / (sums[0].busy.value() / 0.8) / (132 * 1e9 * of_a_cycle), 1, 1e-9);
@@ -251,6 +252,7 @@ TEST_F(GpuMeterTest, AnExporterMeasuresWhatHasNoCounters) {
   // Both GPUs were busy for half of the time; the one with counters did no operations.
   const double seconds = sums[1].busy.value();
   const double of_exporter = sums[1].flop.value() / (108 * 1.41e9 * (0.25 * 2048 + 0.125 * 128));
+  EXPECT_EQ(sums[1].resolution, Seconds(30)) << "as often as exporters look";
   EXPECT_NEAR(of_exporter, seconds, 0.1 * seconds + 0.02) << "half of the busy seconds, at half a second each";
 }
 
