@@ -32,6 +32,7 @@ std::vector<Action> ClusterController::Handle(std::span<const Event> events, Sim
     std::visit(Overloaded{
                    [&](const JobSubmitted& e) { Submit(e.job, now, &actions); },
                    [&](const JobFinished& e) { Finish(e.job, now); },
+                   [&](const JobFailed& e) { Fail(e.job, now, &actions); },
                    [&](const LinkHealthChanged& e) { planner_.SetHealth(e.link, e.health); },
                    [&](const JobProfiled& e) { AdoptProfile(e); },
                    [&](const JobSpeedMeasured& e) { AdoptSpeed(e); },
@@ -84,6 +85,13 @@ void ClusterController::Submit(const model::Job& job, SimTime now, std::vector<A
 void ClusterController::Finish(JobId job, SimTime now) {
   Leave(job);
   if (allocator_) allocator_->Remove(job, now);
+}
+
+void ClusterController::Fail(JobId job, SimTime now, std::vector<Action>* actions) {
+  if (!allocator_ || !running_.contains(job)) return;
+  Leave(job);
+  allocator_->Adopt(JobFound{job, {}}, now);
+  actions->push_back(SuspendJob{job, "its processes have ended"});
 }
 
 // Gives the GPUs of a job back, if it runs.

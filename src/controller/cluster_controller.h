@@ -48,6 +48,11 @@ struct JobSubmitted {
 struct JobFinished {
   JobId job;
 };
+// Its processes have ended, or were ended, before it was finished: it waits for GPUs again. Matters to allocation
+// policies only.
+struct JobFailed {
+  JobId job;
+};
 struct LinkHealthChanged {
   LinkId link;
   double health = 1;  // fraction of the capacity that is left; 0 = down
@@ -67,8 +72,8 @@ struct JobSpeedMeasured {
 // The time has come that next_wake_up() named.
 struct WakeUp {};
 // HostStateChanged (job_allocator.h) matters to allocation policies only: jobs of fixed size are not moved.
-using Event = std::variant<JobSubmitted, JobFinished, LinkHealthChanged, JobProfiled, JobSpeedMeasured, JobProgressed,
-                           HostStateChanged, WakeUp>;
+using Event = std::variant<JobSubmitted, JobFinished, JobFailed, LinkHealthChanged, JobProfiled, JobSpeedMeasured,
+                           JobProgressed, HostStateChanged, WakeUp>;
 
 // Actions. All are idempotent. Of a job that ran before: it resumes where it was stopped.
 struct StartJob {
@@ -167,6 +172,7 @@ class ClusterController {
 
   void Submit(const model::Job& job, SimTime now, std::vector<Action>* actions);
   void Finish(JobId job, SimTime now);
+  void Fail(JobId job, SimTime now, std::vector<Action>* actions);
   void Leave(JobId job);
   void Allocate(SimTime now, std::vector<Action>* actions);
   bool StartAllocated(const AllocationChange& change, std::vector<Action>* actions);

@@ -12,6 +12,7 @@
 
 #include "base/random.h"
 #include "controller/cluster_controller.h"
+#include "controller/host_allocation.h"
 #include "scheduling/allocation_registry.h"
 #include "scheduling/placement_policy.h"
 #include "topology/clos_fabrics.h"
@@ -393,6 +394,25 @@ TEST_F(JobAllocatorTest, HostsComeAndGoUnderAnyPolicy) {
       EXPECT_FALSE(book.held().empty());
     }
   }
+}
+
+// It waits for GPUs again, and gets the same ones: who failed it is not known to the allocator.
+TEST_F(JobAllocatorTest, AFailedJobIsStartedAgain) {
+  const auto controller = Create("fcfs");
+  const std::vector<Event> submitted = {Submit(MakeJob(0, 8, {}, 0)), Submit(MakeJob(1, 8, {}, 1))};
+  EXPECT_EQ(Describe(controller->Handle(submitted, At(4))), "start 0 on 8;start 1 on 8;");
+  const Event failed[] = {JobFailed{JobId(0)}, JobFailed{JobId(7)}};
+  EXPECT_EQ(Describe(controller->Handle(failed, At(10))), "stop 0;start 0 on 8;");
+  EXPECT_EQ(controller->num_running(), 2u);
+}
+
+// Diagnosis and allocation in one loop: what steering isolates, the allocator leaves; and comes back to.
+TEST_F(JobAllocatorTest, WhatSteeringIsolatesHasNoRoom) {
+  EXPECT_EQ(AllocationStateOf(HostCondition::kInJob, HostState::kUp), HostState::kUp);
+  EXPECT_EQ(AllocationStateOf(HostCondition::kIsolating, HostState::kUp), HostState::kDraining);
+  EXPECT_EQ(AllocationStateOf(HostCondition::kIsolated, HostState::kUp), HostState::kIsolated);
+  EXPECT_EQ(AllocationStateOf(HostCondition::kInDoubt, HostState::kDown), HostState::kDown);
+  EXPECT_EQ(AllocationStateOf(HostCondition::kSpare, HostState::kSpare), HostState::kSpare);
 }
 
 // Four hosts of 8 GPUs, the last one a spare, three jobs of 8. A host is isolated: its job goes to the spare. It comes

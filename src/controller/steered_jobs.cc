@@ -26,6 +26,7 @@ void SteeredJobs::Take(SimTime now, const JobRunning& event) {
   SteeredJob& job = jobs_[event.job];
   job.can_shrink = event.can_shrink;
   job.has_unverified_owner = !event.is_owner_verified;
+  job.is_allocated = event.is_allocated;
   if (event.is_new_run || job.hosts != event.hosts) job.needs_operator = false;
   const bool is_restart = !job.hosts.empty() && job.hosts != event.hosts;
   if (is_restart) {

@@ -38,6 +38,7 @@ struct SteeredJob {
   bool can_shrink = false;
   bool needs_operator = false;
   bool has_unverified_owner = false;
+  bool is_allocated = false;
   SimTime hold_off_until = {};
   SimTime paused_until = {};
   std::string pause_reason = {};
@@ -120,6 +121,7 @@ void Describe(Archive& archive, Record& kept) {
   archive.Required("can_shrink", job.can_shrink);
   archive.Required("needs_operator", job.needs_operator);
   archive.Optional("has_unverified_owner", job.has_unverified_owner);
+  archive.Optional("is_allocated", job.is_allocated);
   archive.Required("hold_off_until", job.hold_off_until);
   archive.Required("paused_until", job.paused_until);
   archive.Required("pause_reason", job.pause_reason);

@@ -77,6 +77,10 @@ void Steering::Take(SimTime now, const JobRunning& event) {
 }
 
 bool Steering::GoesOn(SimTime now, const JobRunning& event, const SteeringSequence& sequence) {
+  if (jobs_.at(event.job).is_allocated) {
+    FollowAllocator(now, event, sequence);
+    return true;
+  }
   const bool is_ours =
       event.is_new_run && outbox_.Awaits<RestartJob>(sequence.current) && sequence.hosts == event.hosts;
   if (is_ours) {
@@ -97,6 +101,14 @@ bool Steering::GoesOn(SimTime now, const JobRunning& event, const SteeringSequen
   sequences_.Drop(event.job);
   EndExcuse(now, event.job);
   return false;
+}
+
+// What was asked for is done once it runs anew, wherever that is.
+void Steering::FollowAllocator(SimTime now, const JobRunning& event, const SteeringSequence& sequence) {
+  const bool is_restarted = event.is_new_run && outbox_.Awaits<RestartJob>(sequence.current);
+  jobs_.Move(event.job, event.hosts);
+  for (const HostId host : event.hosts) NoteUsed(host);
+  if (is_restarted) Take(now, StepDone{.action = sequence.current});
 }
 
 void Steering::Take(SimTime now, const JobGone& event) {
@@ -206,7 +218,10 @@ void Steering::Succeed(SimTime now, const SteeringAction& action) {
     sequences_.ServeWaiting(now);
   }
   if (sequence == nullptr) return;
-  if (std::holds_alternative<RestartJob>(action.step)) return EndRestart(now, action.job, sequence->hosts);
+  if (std::holds_alternative<RestartJob>(action.step)) {
+    const SteeredJob& job = jobs_.at(action.job);
+    return EndRestart(now, action.job, std::vector(job.is_allocated ? job.hosts : sequence->hosts));
+  }
   sequences_.Advance(now, action);
 }
 

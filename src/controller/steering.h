@@ -134,6 +134,7 @@ class Steering {
   // A job that others have started, or that only is reported again, while something is under way for it. Returns
   // whether that goes on.
   bool GoesOn(SimTime now, const JobRunning& event, const SteeringSequence& sequence);
+  void FollowAllocator(SimTime now, const JobRunning& event, const SteeringSequence& sequence);
   // A job runs there: it is no spare.
   void NoteUsed(HostId host);
   // Makes it a spare, if nothing else is known of it.

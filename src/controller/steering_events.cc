@@ -18,6 +18,7 @@ struct Describer {
                        names.Of(step.job));
   }
   std::string operator()(const RestartJob& step) const {
+    if (step.hosts.empty()) return fmt::format("restart job {} where its allocator puts it", names.Of(step.job));
     return fmt::format("restart job {} on {} hosts from its newest complete checkpoint", names.Of(step.job),
                        step.hosts.size());
   }

@@ -25,6 +25,8 @@ struct JobRunning {
   bool is_new_run = true;
   // Whether the kernel says whose it is (model/job_identity.h); if not, nothing is done to it.
   bool is_owner_verified = true;
+  // An allocator chooses its hosts, and moves it away from those that are isolated: it needs no spares.
+  bool is_allocated = false;
 };
 struct JobGone {
   JobId job;
@@ -76,7 +78,8 @@ struct TakeSpare {
 };
 struct RestartJob {
   JobId job;
-  std::vector<HostId> hosts;  // in rank order; from the newest complete checkpoint
+  // In rank order; from the newest complete checkpoint. Empty: where its allocator puts it, which may have happened.
+  std::vector<HostId> hosts;
 };
 // Answered with HostTested, too.
 struct TestHost {

@@ -6,6 +6,9 @@
 //                                                    v        | ServeWaiting, KeepPlace
 //                                                   waits for a spare, or shrinks
 //
+// A job whose hosts an allocator chooses (JobRunning::is_allocated) is restarted once its guilty hosts are isolated:
+// stopping it and finding hosts is up to the allocator.
+//
 // Guarantees  spares that a sequence sets aside are free again when it ends without them; those it has taken are in
 //             doubt if it is dropped. A host that comes back before it was replaced keeps its place.
 #pragma once

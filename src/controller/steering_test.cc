@@ -157,6 +157,44 @@ TEST(SteeringTest, IsolatesStopsReplacesAndRestartsInThisOrder) {
   EXPECT_FALSE(bench.steering.spares().contains(HostId(100)));
 }
 
+// Without spares, as its allocator finds other hosts, or a smaller size.
+TEST(SteeringTest, AnAllocatedJobIsMovedByItsAllocator) {
+  Bench bench(Bench::Acting(), 0);
+  const JobRunning before{.job = kJob, .hosts = Hosts(0, 40), .is_allocated = true};
+  bench.Send(1, before);
+  std::vector<SteeringAction> actions = bench.Tell(10, FindingAbout(0, {7}, Syndrome::kNonCommSlow));
+  ASSERT_EQ(actions.size(), 1u);
+  EXPECT_EQ(std::get<IsolateHost>(actions[0].step).host, HostId(7));
+  EXPECT_EQ(bench.steering.ConditionOf(HostId(7)), HostCondition::kIsolating);
+
+  actions = bench.Send(20, StepDone{.action = actions[0].number});
+  ASSERT_EQ(actions.size(), 2u);
+  EXPECT_EQ(std::get<TestHost>(actions[0].step).host, HostId(7));
+  EXPECT_TRUE(std::get<RestartJob>(actions[1].step).hosts.empty());
+  EXPECT_EQ(bench.steering.ConditionOf(HostId(7)), HostCondition::kIsolated);
+
+  // It runs elsewhere, and smaller: that is the answer.
+  bench.Send(21, JobRunning{.job = kJob, .hosts = Hosts(50, 20), .is_allocated = true});
+  EXPECT_FALSE(bench.steering.IsBusy(kJob));
+  EXPECT_EQ(bench.steering.HostsOf(kJob), Hosts(50, 20));
+  EXPECT_TRUE(bench.steering.spares().empty());
+  EXPECT_EQ(bench.steering.ConditionOf(kJob), JobCondition::kRunning);
+}
+
+// The allocator resizes the job in the moment in which its host is isolated.
+TEST(SteeringTest, AnAllocatedJobMayMoveWhileItsHostIsIsolated) {
+  Bench bench(Bench::Acting(), 0);
+  bench.Send(1, JobRunning{.job = kJob, .hosts = Hosts(0, 40), .is_allocated = true});
+  const std::vector<SteeringAction> isolate = bench.Tell(10, FindingAbout(0, {7}, Syndrome::kNonCommSlow));
+  EXPECT_TRUE(bench.Send(11, JobRunning{.job = kJob, .hosts = Hosts(60, 10), .is_allocated = true}).empty());
+  const std::vector<SteeringStep> steps = bench.Obey(20, isolate);
+  EXPECT_EQ(Count<IsolateHost>(steps), 1u);
+  EXPECT_EQ(Count<StopJob>(steps), 0u);
+  EXPECT_FALSE(bench.steering.IsBusy(kJob));
+  EXPECT_TRUE(bench.steering.IsIsolated(HostId(7)));
+  EXPECT_EQ(bench.steering.HostsOf(kJob), Hosts(60, 10));
+}
+
 TEST(SteeringTest, ByDefaultNothingIsTouched) {
   Bench bench{SteeringOptions()};
   EXPECT_TRUE(IsAdvice(bench.Tell(10, FindingAbout(0, {7})), "observing"));
