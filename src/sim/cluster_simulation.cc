@@ -25,6 +25,7 @@ SimDuration SpeedInterval(const SimulationOptions& options, const traffic::Traff
 const SimulationOptions& Checked(const SimulationOptions& options) {
   FL_CHECK(!options.dcqcn || options.dcqcn->Validate().ok());
   FL_CHECK(options.end > SimTime() && options.num_bins >= 1 && options.goodput > 0 && options.goodput <= 1);
+  FL_CHECK(options.host_faults.empty() || (options.controller.allocation.policy != nullptr && options.live == nullptr));
   FL_CHECK(options.routing_efficiency > 0 && options.routing_efficiency <= 1);
   return options;
 }
@@ -63,6 +64,7 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
       profiling_(fabric, options.profiling_window, options.profiling_window_max),
       reports_(SpeedInterval(options, traffic)),
       live_(options.live),
+      care_(fabric, options.host_faults, options.host_events, options.health, options.phase_seed),
       controller_(fabric, placement, traffic, iterations, MakeControllerOptions(iterations)) {}
 
 controller::ControllerOptions ClusterSimulation::MakeControllerOptions(
@@ -99,7 +101,7 @@ RunResult ClusterSimulation::Run(RunWatch& watch) {
 
 SimTime ClusterSimulation::NextEvent() const {
   return std::min({outside_.Next(), live_.next_sample(), profiling_.end(), reports_.next_speeds(), in_force_.NextLook(),
-                   controller_.next_wake_up()});
+                   controller_.next_wake_up(), std::max(care_.Next(), now())});
 }
 
 std::vector<controller::Event> ClusterSimulation::TakeEvents() {
@@ -121,6 +123,7 @@ std::vector<controller::Event> ClusterSimulation::TakeEvents() {
   for (const auto& [time, job] : outside_.TakeArrivals(now())) {
     events.emplace_back(controller::JobSubmitted{jobs_.at(job).job});
   }
+  FollowHosts(&events);
   if (controller_.next_wake_up() <= now()) events.emplace_back(controller::WakeUp{});
   if (allocates() && !events.empty()) {
     engine_.ReleaseAll();
@@ -178,6 +181,53 @@ void ClusterSimulation::EndProfiling(std::vector<controller::Event>* events) {
   if (measured->error) record.profiling_error = measured->error;
 }
 
+// GPUs break, hosts are isolated and come back, jobs fail.
+void ClusterSimulation::FollowHosts(std::vector<controller::Event>* events) {
+  for (const JobId job : care_.Advance(now())) ChangeHealth(job);
+  for (controller::Event& event : care_.TakeEvents()) events->push_back(std::move(event));
+}
+
+// The job goes on where it is, as its GPUs let it.
+void ClusterSimulation::ChangeHealth(JobId id) {
+  JobRecord& before = jobs_.at(id);
+  const JobHealth health = care_.HealthOf(before.placement);
+  const bool is_running = before.state != nullptr && before.state->iteration_start != SimTime::Never();
+  if (!is_running) return;
+  engine_.Release(id);
+  JobState& state = *before.state;
+  controller::SetTraffic traffic{.job = id,
+                                 .paths = state.paths,
+                                 .level = state.level,
+                                 .priority_rank = before.priority_rank,
+                                 .time_shift = state.time_shift,
+                                 .balances_shares = state.shares != nullptr,
+                                 .senders = state.senders,
+                                 .reason = before.reason};
+  const uint64_t num_lost = health.is_stuck ? IterationsSinceCheckpoint(before) : 0;
+  const double lost_s = static_cast<double>(num_lost) * static_cast<double>(state.solo.iteration_ns) * 1e-9;
+  const SimTime next = health.is_stuck ? SimTime::Never() : std::max(now(), state.first_start);
+  CloseAccounts(before, LastIteration::kIsThrownAway);
+  in_force_.Remove(id);
+  state.ReleaseMemory();
+  model::Iteration iteration = controller_.iteration(id);
+  iteration.compute_time = iteration.compute_time * health.slowdown;
+  const SoloReference solo = healthy_.yardstick().Find(id, iteration, before.job.num_gpus);
+  JobRecord& record = jobs_.ChangeIteration(now(), id, iteration, solo, next, num_lost);
+  reports_.Begin(id, next);
+  in_force_.Add(record.state.get());
+  AdoptTraffic(std::move(traffic));
+  care_.NoteHealth(now(), id, lost_s * record.job.num_gpus);
+}
+
+// At the mean pace of its time on these GPUs.
+uint64_t ClusterSimulation::IterationsSinceCheckpoint(const JobRecord& record) const {
+  const JobState& state = *record.state;
+  const SimDuration trained = now() - state.first_start;
+  if (trained.ns() <= 0) return 0;
+  const auto since = static_cast<double>(trained.ns() % options_.health.checkpoint_interval.ns());
+  return static_cast<uint64_t>(static_cast<double>(state.iterations_done) * since / static_cast<double>(trained.ns()));
+}
+
 void ClusterSimulation::ChangeLinks(const std::vector<controller::Event>& events) {
   const bool any = std::ranges::any_of(events, [](const controller::Event& event) {
     return std::holds_alternative<controller::LinkHealthChanged>(event);
@@ -229,12 +279,18 @@ void ClusterSimulation::Start(const controller::StartJob& action) {
   const JobRecord& record = jobs_.Start(now(), action, iteration, solo);
   reports_.Begin(action.job, record.state->first_start);
   in_force_.Add(record.state.get());
+  care_.Begin(now(), {.id = action.job,
+                      .placement = action.placement,
+                      .first_start = record.state->first_start,
+                      .iteration_time = Seconds(static_cast<double>(solo.iteration_ns) * 1e-9),
+                      .compute_time = iteration.compute_time});
   if (record.hold_end < SimTime::Never()) outside_.AddHoldEnd(record.hold_end, action.job);
 }
 
 void ClusterSimulation::Stop(const controller::SuspendJob& action) {
   engine_.Release(action.job);
   jobs_.Leave(action.job);
+  care_.End(now(), action.job, false);
   Retire(jobs_.at(action.job), LastIteration::kIsThrownAway);
   jobs_.Suspend(now(), action);
 }
@@ -268,7 +324,9 @@ void ClusterSimulation::StartProfiling(JobId job) {
 
 void ClusterSimulation::Retire(const std::vector<JobId>& jobs) {
   for (const JobId id : jobs) {
-    if (jobs_.Leave(id)) Retire(jobs_.at(id), LastIteration::kCounts);
+    if (!jobs_.Leave(id)) continue;
+    care_.End(now(), id, true);
+    Retire(jobs_.at(id), LastIteration::kCounts);
   }
 }
 
@@ -286,6 +344,7 @@ void ClusterSimulation::Retire(JobRecord& record, LastIteration last) {
 
 void ClusterSimulation::CloseAccounts(JobRecord& record, LastIteration last) {
   JobState& state = *record.state;
+  if (state.first_start == SimTime::Never()) state.observed_until = now();  // nothing simulates a stuck job
   carried_.Settle(state, now());
   CloseAccount({.routes = in_force_.RoutesOf(record.job.id),
                 .restarted_at = allocates() ? std::optional(record.held_from) : std::nullopt,
@@ -319,6 +378,7 @@ RunResult ClusterSimulation::MakeResult(bool partial) {
   for (size_t i = 0; i < fabric_.num_links(); ++i) {
     if (health[LinkId(i)] < 1) result.unwell_links.emplace_back(LinkId(i), health[LinkId(i)]);
   }
+  if (care_.exists()) result.health = care_.Result(now());
   CollectResult({.fabric = fabric_,
                  .jobs = jobs_.all(),
                  .running = jobs_.running(),

@@ -16,6 +16,7 @@
 //     outside_events     what comes, and when           healthy_fabric    what jobs would have alone
 //     job_profiling      who is profiled                progress_reports  what the controller was told of progress
 //     live_jobs          whose traffic is live          control_log       what re-plans have changed
+//     health/host_care   broken GPUs, and who sees to them
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,7 @@
 #include "scheduling/placement_policy.h"
 #include "sim/carried_account.h"
 #include "sim/control_log.h"
+#include "sim/health/host_care.h"
 #include "sim/healthy_fabric.h"
 #include "sim/job_account.h"
 #include "sim/job_profiling.h"
@@ -82,6 +84,10 @@ struct SimulationOptions {
   // Speeds of jobs are reported to the controller this often, and it re-plans then; 0 = never, which policies that need
   // speeds don't bear. Nothing: every kSpeedReportInterval under such policies, never under others.
   std::optional<SimDuration> speed_report_interval;
+  // Broken GPUs, and what operators do with hosts; only with an allocation policy and without `live`.
+  std::vector<HostFault> host_faults = {};
+  std::vector<HostEvent> host_events = {};
+  HealthOptions health;
   // With an allocation policy, all jobs have a number of iterations; `speeds` may be left out: speeds are then those
   // of each size alone, on the hosts with the lowest numbers.
   controller::ControllerOptions controller;
@@ -119,6 +125,9 @@ class ClusterSimulation {
   void FollowLive();
   void EndProfiling(std::vector<controller::Event>* events);
   void ChangeLinks(const std::vector<controller::Event>& events);
+  void FollowHosts(std::vector<controller::Event>* events);
+  void ChangeHealth(JobId job);
+  uint64_t IterationsSinceCheckpoint(const JobRecord& record) const;
 
   // What the controller wants.
   void Handle(const std::vector<controller::Event>& events);
@@ -151,6 +160,7 @@ class ClusterSimulation {
   ProgressReports reports_;
   LiveJobs live_;
   ControlLog control_;
+  HostCare care_;
   std::vector<JobId> finished_;  // that the controller has not been told of
   controller::ClusterController controller_;
 };

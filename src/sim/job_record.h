@@ -30,7 +30,8 @@ struct JobRecord {
   SimTime held_from;                            // when it got its GPUs
   std::vector<Stretch> past;                    // before `state`, by time
   std::vector<SizeChange> sizes;
-  uint64_t past_iterations = 0;  // of `past`
+  uint64_t past_iterations = 0;  // of `past`, but for those to be repeated
+  uint64_t num_repeated = 0;     // iterations that a failure made the job do again
   SimTime hold_end;              // when its hold time is over; Never() without one
   Flop work;                     // per iteration
   double gpu_intensity = 0;      // FLOP/s; 0 without network traffic

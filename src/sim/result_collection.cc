@@ -108,7 +108,8 @@ double ResultCollector::HeldSeconds(const StretchView& stretch) const {
 
 // Progress and speed of a job that has begun. Of an iteration that a restart threw away nothing counts but its compute.
 void ResultCollector::DescribeProgress(const std::vector<StretchView>& stretches, JobResult* result) const {
-  result->start_s = stretches.front().state->first_start.seconds().value();
+  const auto first = std::ranges::find_if(stretches, [](const StretchView& s) { return HasBegun(*s.state); });
+  result->start_s = first->state->first_start.seconds().value();
   double training_s = 0;
   double useful_s = 0;
   uint64_t num_ended = 0;
@@ -119,7 +120,12 @@ void ResultCollector::DescribeProgress(const std::vector<StretchView>& stretches
     result->work += WorkOf(state);
     useful_s += WorkOf(state) * SoloSeconds(state);
     num_ended += state.iterations_done;
-    training_s += (state.last_iteration_end - state.first_start).seconds().value();
+    if (state.iterations_done > 0) training_s += (state.last_iteration_end - state.first_start).seconds().value();
+  }
+  const auto num_repeated = static_cast<double>(run_.jobs.at(result->id).num_repeated);
+  if (num_repeated > 0) {
+    useful_s *= std::max(0.0, 1 - num_repeated / result->work);
+    result->work -= num_repeated;
   }
   result->iterations = result->work;
   if (num_ended > 0) result->iteration_s = training_s / static_cast<double>(num_ended);

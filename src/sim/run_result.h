@@ -129,6 +129,33 @@ struct ControlChange {
   uint64_t level_changes = 0;  // jobs
 };
 
+// What became of a broken GPU. Times in seconds of the run; < 0: it did not happen.
+struct FaultResult {
+  HostId host;
+  std::string host_name = {};
+  std::string kind = {};  // as in execution/fault.h
+  double began_s = 0;
+  double hit_s = -1;       // a job first met it
+  double found_s = -1;     // a confirmed finding first named its host
+  double isolated_s = -1;  // its host
+  double resumed_s = -1;   // a job that it had hit first trained on sound GPUs again
+  double back_s = -1;      // its host, repaired
+  uint32_t num_jobs_hit = 0;
+};
+
+// What broken GPUs have cost, and what was done about them.
+struct HealthResult {
+  std::vector<FaultResult> faults = {};  // by time
+  double hung_gpu_s = 0;                 // held by jobs that made no progress
+  double repeated_gpu_s = 0;             // for work since the last checkpoint, done again
+  double restarted_gpu_s = 0;            // for restarts of jobs that were hit
+  double slowed_gpu_s = 0;               // that slow jobs lost against sound GPUs
+  double away_gpu_s = 0;                 // of isolated hosts
+  uint32_t num_failures = 0;             // of jobs, by time-out or launcher
+  uint32_t num_isolations = 0;
+  uint32_t num_wrong_isolations = 0;  // of hosts without a broken GPU
+};
+
 // One policy under one draw of chance (scenario_draws.h).
 struct RunResult {
   std::string policy;
@@ -170,6 +197,8 @@ struct RunResult {
   Timeline timeline;
   // About one job, where ScenarioRunOptions asks for it and an allocation policy decides; by time.
   std::vector<scheduling::DecisionRecord> decisions;
+  // Where the scenario has faults or events of hosts.
+  std::optional<HealthResult> health = {};
   // Where ScenarioRunOptions asks for it.
   std::optional<RunRecording> recording;
 };

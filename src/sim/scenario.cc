@@ -11,6 +11,7 @@
 #include "collective/rank_layout.h"
 #include "scheduling/placement_policy.h"
 #include "sim/scenario_allocation.h"
+#include "sim/scenario_health.h"
 #include "sim/scenario_keys.h"
 #include "sim/trace_jobs.h"
 #include "topology/fabric_yaml.h"
@@ -567,6 +568,7 @@ Result<Scenario> ReadScenario(const YamlDocument& document, const std::string& p
   FL_RETURN_IF_ERROR(document.status());
   ReadFixedJobs(root, &scenario);
   ReadLinkEvents(root, &scenario);
+  ReadHealth(root, &scenario);
   FL_RETURN_IF_ERROR(root.Finish());
   return scenario;
 }

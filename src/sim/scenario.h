@@ -23,6 +23,8 @@
 //     trace: {…}                       # instead of jobs; see trace_jobs.h
 //     link_events:
 //       - {at_s: 30, link: "leaf3->spine1", health: 0}
+//     host_faults:                     # with allocation: see scenario_health.h
+//       - {at_s: 600, host: h3, kind: gpu_hang}
 #pragma once
 
 #include <cstdint>

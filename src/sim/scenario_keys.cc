@@ -432,6 +432,113 @@ constexpr YamlKey kLinkEvent[] = {
 constexpr YamlMapKeys kLinkEventKeys = {
     .name = "link event", .meaning = "A link that fails, slows down or recovers.", .keys = kLinkEvent};
 
+std::vector<std::string_view> HostFaultKinds() { return {"gpu_hang", "gpu_memory_error", "slow_gpu"}; }
+constexpr YamlKey kHostFault[] = {
+    {.name = "at_s",
+     .type = YamlType::kNumber,
+     .unit = NumberUnit::kSeconds,
+     .meaning = "When it breaks; it stays so until its host is repaired.",
+     .example = "600",
+     .is_required = true,
+     .min = 0,
+     .max = kMaxSeconds},
+    {.name = "host", .meaning = "The host.", .example = "h3", .is_required = true},
+    {.name = "gpu",
+     .type = YamlType::kInteger,
+     .meaning = "Which of the host's GPUs, from 0 on.",
+     .example = "1",
+     .fallback = "0",
+     .min = 0,
+     .max = 255},
+    {.name = "kind",
+     .meaning = "What becomes of the job that uses it: no iteration ends any more (`gpu_hang`), a process dies "
+                "(`gpu_memory_error`), or it computes `magnitude` times as long (`slow_gpu`).",
+     .example = "gpu_memory_error",
+     .fallback = "gpu_hang",
+     .choices = HostFaultKinds},
+    {.name = "magnitude",
+     .type = YamlType::kNumber,
+     .meaning = "Of a `slow_gpu`: the time that it takes over that of a sound one.",
+     .example = "1.5",
+     .fallback = "1",
+     .min = 1,
+     .max = 1000},
+};
+constexpr YamlMapKeys kHostFaultKeys = {.name = "host fault", .meaning = "A GPU that breaks.", .keys = kHostFault};
+
+std::vector<std::string_view> HostStates() { return {"up", "draining", "isolated", "down", "spare"}; }
+constexpr YamlKey kHostEvent[] = {
+    {.name = "at_s",
+     .type = YamlType::kNumber,
+     .unit = NumberUnit::kSeconds,
+     .meaning = "When it happens.",
+     .example = "600",
+     .is_required = true,
+     .min = 0,
+     .max = kMaxSeconds},
+    {.name = "host", .meaning = "The host.", .example = "h3", .is_required = true},
+    {.name = "state",
+     .meaning = "What it may be used for from then on: everything (`up`), the jobs that it has (`draining`), nothing "
+                "(`isolated`, `down`), or nothing until another one is isolated or down (`spare`).",
+     .example = "draining",
+     .is_required = true,
+     .choices = HostStates},
+};
+constexpr YamlMapKeys kHostEventKeys = {
+    .name = "host event", .meaning = "A host that an operator takes away or brings back.", .keys = kHostEvent};
+
+std::vector<std::string_view> Diagnoses() { return {"none", "c4d"}; }
+constexpr YamlKey kHealth[] = {
+    {.name = "diagnosis",
+     .meaning =
+         "Who notices broken GPUs: `none`, so that jobs time out and people search, or `c4d`: a C4D master of each "
+         "job that meets one, and steering that isolates hosts.",
+     .example = "c4d",
+     .fallback = "none",
+     .choices = Diagnoses},
+    {.name = "timeout_s",
+     .type = YamlType::kNumber,
+     .unit = NumberUnit::kSeconds,
+     .meaning = "After which NCCL's watchdog ends a job that hangs.",
+     .example = "600",
+     .fallback = "1800",
+     .min = 1,
+     .max = kMaxSeconds},
+    {.name = "search_s",
+     .type = YamlType::kNumber,
+     .unit = NumberUnit::kSeconds,
+     .meaning = "How long people search for the host, from the first failure of a job on it.",
+     .example = "600",
+     .fallback = "7560",
+     .min = 0,
+     .max = kMaxSeconds},
+    {.name = "repair_s",
+     .type = YamlType::kNumber,
+     .unit = NumberUnit::kSeconds,
+     .meaning = "From a host's isolation until its GPUs are in order.",
+     .example = "7200",
+     .fallback = "3600",
+     .min = 0,
+     .max = kMaxSeconds},
+    {.name = "checkpoint_s",
+     .type = YamlType::kNumber,
+     .unit = NumberUnit::kSeconds,
+     .meaning = "Between two checkpoints of a job. What it did since the last one is lost when it fails.",
+     .example = "300",
+     .fallback = "600",
+     .min = 1,
+     .max = kMaxSeconds},
+    {.name = "max_cluster_share_per_day",
+     .type = YamlType::kNumber,
+     .meaning = "Share of the cluster's hosts that steering isolates within a day, at least one host.",
+     .example = "0.1",
+     .fallback = "0.02",
+     .min = 0,
+     .max = 1},
+};
+constexpr YamlMapKeys kHealthKeys = {
+    .name = "health", .meaning = "Who notices broken GPUs, and what follows.", .keys = kHealth};
+
 constexpr YamlKey kCrux[] = {
     {.name = "path_unit",
      .meaning = "What gets a path at once: each `flow`, or the whole `job` one index among its equal-cost paths.",
@@ -878,6 +985,21 @@ constexpr YamlKey kScenario[] = {
      .meaning = "Links that fail, slow down or recover.",
      .example = "[{at_s: 30, link: leaf0->spine1, health: 0}]",
      .map = &kLinkEventKeys},
+    {.name = "host_faults",
+     .type = YamlType::kMaps,
+     .meaning = "GPUs that break. Only beside allocation.",
+     .example = "[{at_s: 600, host: h3, kind: gpu_hang}]",
+     .map = &kHostFaultKeys},
+    {.name = "host_events",
+     .type = YamlType::kMaps,
+     .meaning = "Hosts that an operator takes away or brings back, and spares. Only beside allocation.",
+     .example = "[{at_s: 0, host: h3, state: spare}]",
+     .map = &kHostEventKeys},
+    {.name = "health",
+     .type = YamlType::kMap,
+     .meaning = "Who notices broken GPUs, and what follows.",
+     .example = "{diagnosis: c4d}",
+     .map = &kHealthKeys},
 };
 constexpr std::string_view kScenarioOne[] = {"fabric fabric_file", "jobs trace"};
 

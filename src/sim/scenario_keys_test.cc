@@ -162,6 +162,7 @@ class ScenarioKeysTest : public ::testing::Test {
       text->Set("leaf", "[leaf0, leaf1]");
       text->Set("spine", "[spine0]");
     }
+    if (map.name == "host fault" && key.name == "magnitude") text->Set("kind", "slow_gpu");
     if (map.name == "link") text->Set("cable", "1");
     if (key.kinds == "explicit") CompleteExplicitFabric(key.name, text);
   }
@@ -174,9 +175,12 @@ class ScenarioKeysTest : public ::testing::Test {
   }
 
   static std::string AdaptRoot(const YamlMapKeys& map, const YamlKey& key, std::string document) {
-    if (IsElastic(map, key)) document.insert(1, "allocation: aiturbo, ");
+    const bool is_of_hosts = map.name == "host fault" || map.name == "host event" ||
+                             (map.name == "scenario" && key.name.starts_with("host_"));
+    const bool is_allocated = key.name == "allocation" || is_of_hosts;
+    if (IsElastic(map, key) || (is_allocated && key.name != "allocation")) document.insert(1, "allocation: aiturbo, ");
     // Jobs that are allocated for have to end.
-    if (key.name == "allocation") document.replace(document.find("gpus: 16"), 8, "gpus: 16, iterations: 10");
+    if (is_allocated) document.replace(document.find("gpus: 16"), 8, "gpus: 16, iterations: 10");
     // A model with experts.
     if (key.name == "expert") document.replace(document.find("gpt-13b"), 7, "moe");
     return document;

@@ -45,6 +45,25 @@ JobRecord& SimulatedJobs::Start(SimTime now, const controller::StartJob& action,
   return record;
 }
 
+JobRecord& SimulatedJobs::ChangeIteration(SimTime now, JobId job, const model::Iteration& iteration,
+                                          const SoloReference& solo, SimTime start, uint64_t num_lost) {
+  JobRecord& record = records_.at(job);
+  record.past_iterations += record.state->iterations_done;
+  FL_CHECK(num_lost <= record.past_iterations);
+  record.past_iterations -= num_lost;
+  record.num_repeated += num_lost;
+  record.past.push_back({std::move(record.state), record.work, record.held_from});
+  record.iteration = std::make_unique<model::Iteration>(iteration);
+  record.work = iteration.work;
+  record.held_from = now;
+  record.state = std::make_unique<JobState>(
+      CreateJobState(job, record.job.num_gpus, record.job.num_iterations - record.past_iterations, *record.iteration,
+                     options_.detail, start, options_.num_bins));
+  record.state->solo = solo;
+  record.state->observed_until = now;
+  return record;
+}
+
 bool SimulatedJobs::Leave(JobId job) {
   const auto place = std::lower_bound(running_.begin(), running_.end(), job);
   if (place == running_.end() || *place != job) return false;

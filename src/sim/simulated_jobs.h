@@ -43,6 +43,10 @@ class SimulatedJobs {
   // The job has got its GPUs, and holds them from now on. Args: solo: what its iteration takes alone.
   JobRecord& Start(SimTime now, const controller::StartJob& action, const model::Iteration& iteration,
                    const SoloReference& solo);
+  // Its iterations are others from now on, the first one at `start`; Never(): none begins any more. The one under way is
+  // lost, and the last `num_lost` that have ended will be done again. It keeps its GPUs.
+  JobRecord& ChangeIteration(SimTime now, JobId job, const model::Iteration& iteration, const SoloReference& solo,
+                             SimTime start, uint64_t num_lost);
   // It runs no more. False: it did not.
   bool Leave(JobId job);
   // What has left continues later, with the iteration that was under way.

@@ -137,7 +137,10 @@ void TrafficInForce::Wake() {
 std::vector<RoutedJob> TrafficInForce::Routed() const {
   std::vector<RoutedJob> routed;
   routed.reserve(jobs_.size());
-  for (const auto& [id, traffic] : jobs_) routed.push_back({traffic.job, &traffic.routes, &traffic.demand});
+  for (const auto& [id, traffic] : jobs_) {
+    if (traffic.job->iteration_start == SimTime::Never()) continue;
+    routed.push_back({traffic.job, &traffic.routes, &traffic.demand});
+  }
   return routed;
 }
 

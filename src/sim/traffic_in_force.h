@@ -48,7 +48,7 @@ class TrafficInForce {
 
   // [transfer]
   const std::vector<TransferRoute>& RoutesOf(JobId job) const { return jobs_.at(job).routes; }
-  // All running jobs, by id; valid until the next change.
+  // All running jobs but those that are stuck, by id; valid until the next change.
   std::vector<RoutedJob> Routed() const;
   // [link] bytes/s of payload.
   const IdVector<LinkId, double>& capacities() const { return capacities_; }
