@@ -24,6 +24,7 @@
 #include "experiments/crux-trace-double-sided/crux_trace_double_sided.h"
 #include "experiments/crux-trace-grid/crux_trace_grid.h"
 #include "experiments/embedded_texts.h"
+#include "experiments/joint-health/joint_health.h"
 #include "experiments/joint/joint.h"
 #include "experiments/lab-bonded-ports/lab_bonded_ports.h"
 #include "experiments/lab-crux/lab_crux.h"
@@ -67,6 +68,7 @@ std::vector<experiment::Experiment> AllExperiments() {
       {"aiturbo-classifier", FindEmbeddedText("experiments/aiturbo-classifier/paper.yaml"), aiturbo_classifier::Run},
       {"aiturbo-speed-model", FindEmbeddedText("experiments/aiturbo-speed-model/paper.yaml"), aiturbo_speed_model::Run},
       {"joint", FindEmbeddedText("experiments/joint/paper.yaml"), joint::Run},
+      {"joint-health", FindEmbeddedText("experiments/joint-health/paper.yaml"), joint_health::Run},
       {"policy-default", FindEmbeddedText("experiments/policy-default/paper.yaml"), policy_default::Run},
       {"packet-level", FindEmbeddedText("experiments/packet-level/paper.yaml"), packet_level::Run, true},
       {"spraying", FindEmbeddedText("experiments/spraying/paper.yaml"), spraying::Run},

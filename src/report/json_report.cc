@@ -116,6 +116,33 @@ Json ArrayOf(const Items& items, Convert convert) {
   return array;
 }
 
+// Null: it did not happen.
+Json MomentOrNull(double time_s) { return time_s < 0 ? Json(nullptr) : NumberOrNull(time_s); }
+
+Json FaultToJson(const sim::FaultResult& fault) {
+  return {{"host", fault.host_name},
+          {"kind", fault.kind},
+          {"began_s", NumberOrNull(fault.began_s)},
+          {"hit_s", MomentOrNull(fault.hit_s)},
+          {"found_s", MomentOrNull(fault.found_s)},
+          {"isolated_s", MomentOrNull(fault.isolated_s)},
+          {"resumed_s", MomentOrNull(fault.resumed_s)},
+          {"back_s", MomentOrNull(fault.back_s)},
+          {"jobs_hit", fault.num_jobs_hit}};
+}
+
+Json HealthToJson(const sim::HealthResult& health) {
+  return {{"faults", ArrayOf(health.faults, FaultToJson)},
+          {"hung_gpu_s", NumberOrNull(health.hung_gpu_s)},
+          {"repeated_gpu_s", NumberOrNull(health.repeated_gpu_s)},
+          {"restarted_gpu_s", NumberOrNull(health.restarted_gpu_s)},
+          {"slowed_gpu_s", NumberOrNull(health.slowed_gpu_s)},
+          {"away_gpu_s", NumberOrNull(health.away_gpu_s)},
+          {"failures", health.num_failures},
+          {"isolations", health.num_isolations},
+          {"wrong_isolations", health.num_wrong_isolations}};
+}
+
 Json RunToJson(const sim::RunResult& run) {
   Json json = {{"policy", run.policy},
                {"seed", run.seed},
@@ -150,6 +177,7 @@ Json RunToJson(const sim::RunResult& run) {
                {"timeline", TimelineToJson(run.timeline)}};
   if (run.congestion_loss) json["congestion_loss"] = NumberOrNull(*run.congestion_loss);
   if (!run.allocation.empty()) json["allocation"] = run.allocation;
+  if (run.health) json["health"] = HealthToJson(*run.health);
   return json;
 }
 

@@ -51,8 +51,8 @@ TEST(HostHealthTest, AnOperatorsEventsMoveJobs) {
   EXPECT_NEAR(draining.jobs[0].end_s, 1030, 1);
 }
 
-// Hangs at 800 s, 770 iterations done, the last checkpoint at 630 s. It fails after the time-out at 2600 s and hangs again
-// at once, as nobody knows which host it is, until people have found it 3000 s after the first failure.
+// Hangs at 800 s, 770 iterations done, the last checkpoint at 630 s. It fails after the time-out at 2600 s and hangs
+// again at once, as nobody knows which host it is, until people have found it 3000 s after the first failure.
 TEST(HostHealthTest, WithoutDiagnosisAJobHangsUntilPeopleFindTheHost) {
   const RunResult run =
       RunOne(With("host_faults: [{at_s: 800, host: h0, kind: gpu_hang}]\n"

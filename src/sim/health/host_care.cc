@@ -347,13 +347,17 @@ void HostCare::ReportFindings(SimTime now, std::vector<SteeringEvent>* reported)
       reported->emplace_back(controller::FindingReported{finding});
       if (finding.state != model::FindingState::kConfirmed) continue;
       for (const model::Culprit& culprit : finding.culprits) {
-        if (culprit.host.valid()) suspected_.insert(culprit.host);
-      }
-      for (size_t f = 0; f < faults_.size(); ++f) {
-        const bool is_named = IsBroken(f) && suspected_.contains(faults_[f].host);
-        if (is_named && results_[f].found_s < 0) results_[f].found_s = AsSeconds(now);
+        if (culprit.host.valid()) NoteSuspect(now, culprit.host);
       }
     }
+  }
+}
+
+void HostCare::NoteSuspect(SimTime now, HostId host) {
+  suspected_.insert(host);
+  for (size_t f = 0; f < faults_.size(); ++f) {
+    const bool is_found = faults_[f].host == host && IsBroken(f) && results_[f].hit_s >= 0;
+    if (is_found && results_[f].found_s < 0) results_[f].found_s = AsSeconds(now);
   }
 }
 

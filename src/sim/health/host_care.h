@@ -104,6 +104,7 @@ class HostCare {
   void EndRepairs(SimTime now);
   void TakeOperatorEvents(SimTime now);
   void ReportFindings(SimTime now, std::vector<controller::SteeringEvent>* reported);
+  void NoteSuspect(SimTime now, HostId host);
   void FailJobs(SimTime now);
   void LetPeopleAct(SimTime now);
   void Steer(SimTime now, const std::vector<controller::SteeringEvent>& events);
