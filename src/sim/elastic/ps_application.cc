@@ -39,6 +39,19 @@ double ComputeSeconds(const WorkerSpeed& cpu, double num_cpu, const WorkerSpeed&
   return together_s > cpu.fixed_s ? together_s : on_gpus_s;
 }
 
+// Of one GPU in an iteration.
+struct GpuWork {
+  double samples = 0;
+  double busy_s = 0;
+};
+
+// Args: fed: its speed with what its cores prepare; compute_s: that all workers take.
+GpuWork WorkOf(const WorkerSpeed& alone, const WorkerSpeed& fed, double compute_s) {
+  if (fed.sample_s <= 0) return {0, compute_s};
+  const double samples = std::max(0.0, compute_s - fed.fixed_s) / fed.sample_s;
+  return {samples, compute_s - samples * (fed.sample_s - alone.sample_s)};
+}
+
 }  // namespace
 
 prediction::ServerConfiguration ConfigurationOf(const PsWorkerConfig& config, double global_batch) {
@@ -61,8 +74,11 @@ PsIteration SimulateIteration(const PsApplication& application, const PsWorkerCo
     return WorkerSpeed{slow * of.coefficient(SpeedTerm::kSampleCompute),
                        slow * of.coefficient(SpeedTerm::kFixedCompute)};
   };
-  const double compute_s = ComputeSeconds(speed_of(application.cpu_workers, worker_slow), workers - gpus,
-                                          speed_of(application.gpu_workers, 1), gpus, global_batch);
+  const WorkerSpeed gpu = speed_of(application.gpu_workers, 1);
+  const WorkerSpeed fed_gpu = {std::max(gpu.sample_s, application.prepare_core_s / config.cores_per_worker),
+                               gpu.fixed_s};
+  const double compute_s =
+      ComputeSeconds(speed_of(application.cpu_workers, worker_slow), workers - gpus, fed_gpu, gpus, global_batch);
   const auto& server_curve = model.options.server_efficiency;
   const double update_s = model.coefficient(SpeedTerm::kUpdate) * SlowDown(server_curve, config.cores_per_ps) *
                           (model.options.update_shared_by_servers ? workers / servers : 1);
@@ -73,8 +89,11 @@ PsIteration SimulateIteration(const PsApplication& application, const PsWorkerCo
                           model.coefficient(SpeedTerm::kGpuAggregation) * gpus;
   const double computing = compute_s / iteration.iteration_s;
   const double updating = update_s / iteration.iteration_s;
-  iteration.busy.gpus = gpus * computing;
-  iteration.busy.cores = ((workers - gpus) * BusyCores(worker_curve, config.cores_per_worker) + gpus) * computing +
+  const GpuWork work = WorkOf(gpu, fed_gpu, compute_s);
+  const double preparing = application.prepare_core_s * work.samples / iteration.iteration_s;
+  iteration.busy.gpus = gpus * work.busy_s / iteration.iteration_s;
+  iteration.busy.cores = (workers - gpus) * BusyCores(worker_curve, config.cores_per_worker) * computing +
+                         gpus * std::min<double>(config.cores_per_worker, computing + preparing) +
                          servers * BusyCores(server_curve, config.cores_per_ps) * updating;
   return iteration;
 }
@@ -89,10 +108,10 @@ Status PsApplication::Validate() const {
         name, least.num_ps, least.num_workers, least.num_gpus));
   }
   const double iteration_s = SimulateIteration(*this, least, 1).iteration_s;
-  if (std::isfinite(iteration_s) && iteration_s > 0 && restart_s >= 0) return OkStatus();
+  if (std::isfinite(iteration_s) && iteration_s > 0 && restart_s >= 0 && prepare_core_s >= 0) return OkStatus();
   return InvalidArgument(
-      fmt::format("application {}: an iteration takes {} s; expected a positive time and a restart "
-                  "that costs 0 s or more",
+      fmt::format("application {}: an iteration takes {} s; expected a positive time, and a restart and preparation of "
+                  "samples that cost 0 s or more",
                   name, iteration_s));
 }
 

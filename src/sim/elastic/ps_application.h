@@ -8,7 +8,11 @@
 //             slower than that with an empty batch gets none. The other terms are those of GPU workers.
 //             Busy: a GPU while it computes; of a CPU worker's cores as many as the speed-up over one core, one core
 //             beside each GPU worker that computes; of a server's cores likewise, during the update.
-// Differs     a mixed job is our addition: the prototype has separate models for jobs of either kind.
+//             Input pipeline: the cores of a GPU worker prepare its samples while the GPU trains on those before, each
+//             sample r core-seconds: a sample takes max(GPU time, r / c_w). They are busy with that. What a CPU worker
+//             prepares is in its time for a sample.
+// Differs     the input pipeline is ours: slide 9 says that GPUs idle for want of CPUs, the prototype has no such term.
+//             a mixed job is our addition: the prototype has separate models for jobs of either kind.
 // Reference   Zhao et al., AITurbo, HPDC 2021, slides 9, 10, 18.
 #pragma once
 
@@ -28,6 +32,8 @@ struct PsApplication {
   prediction::SpeedModel gpu_workers;
   scheduling::PsWorkerLimits limits;
   double restart_s = 30;
+  // Core-seconds that prepare a sample for a GPU, >= 0.
+  double prepare_core_s = 0;
 
   // Errors: kInvalidArgument naming the application: limits with a minimum that is no configuration, a time that is not
   // positive at the minimum.

@@ -27,18 +27,22 @@ struct PsKind {
   double frequency;  // share of jobs
   double asks_gpu;   // share of its jobs with requests for GPUs
   double restart_s;
+  double prepare_core_s;  // of a sample for a GPU, on a core
 };
 
 constexpr PsKind kPsKinds[] = {
-    {"conv-large", 128, 0.6, 60, 0.25, 0.2, {8, 0.25, 8}, 0.2, 0.95, 50},
-    {"conv-medium", 128, 0.12, 30, 0.3, 0.25, {8, 0.25, 8}, 0.25, 0.9, 40},
-    {"conv-small", 128, 0.02, 12, 0.05, 0.06, {6, 0.35, 6.2}, 0.2, 0.8, 20},
-    {"recurrent", 64, 0.05, 8, 0.1, 0.12, {6, 0.35, 6.2}, 0.15, 0.7, 30},
-    {"recommender", 512, 0.002, 3, 0.15, 0.3, {10, 0.15, 10}, 0.12, 0.5, 30},
-    {"linear", 512, 0.0008, 1.5, 0.06, 0.15, {10, 0.15, 10}, 0.08, 0.3, 10},
+    {"conv-large", 128, 0.6, 60, 0.25, 0.2, {8, 0.25, 8}, 0.2, 0.95, 50, 0.01},
+    {"conv-medium", 128, 0.12, 30, 0.3, 0.25, {8, 0.25, 8}, 0.25, 0.9, 40, 0.01},
+    {"conv-small", 128, 0.02, 12, 0.05, 0.06, {6, 0.35, 6.2}, 0.2, 0.8, 20, 0.01},
+    {"recurrent", 64, 0.05, 8, 0.1, 0.12, {6, 0.35, 6.2}, 0.15, 0.7, 30, 0.0003},
+    {"recommender", 512, 0.002, 3, 0.15, 0.3, {10, 0.15, 10}, 0.12, 0.5, 30, 0.001},
+    {"linear", 512, 0.0008, 1.5, 0.06, 0.15, {10, 0.15, 10}, 0.08, 0.3, 10, 0.001},
 };
 constexpr CpuEfficiency kServerCurve = {3, 0.5, 3};
 constexpr uint32_t kPodCores = 5;
+// Where owners decide about cores.
+constexpr uint32_t kMostWorkerCores = 5;
+constexpr uint32_t kMostServerCores = 3;
 constexpr double kFixedShare = 0.05;     // of a batch's computing, whatever its size
 constexpr double kOverheadShare = 0.02;  // of the transfer, for each worker; half of it for each server
 
@@ -57,19 +61,22 @@ void SetTerms(const PsKind& kind, double sample_s, SpeedModel* model) {
   model->options.server_efficiency = kServerCurve;
 }
 
-scheduling::PsWorkerConfig DrawRequest(const PsKind& kind, Random* random) {
+scheduling::PsWorkerConfig DrawRequest(const PsKind& kind, bool has_input_pipeline, Random* random) {
   scheduling::PsWorkerConfig config;
   config.num_workers = 1 + static_cast<uint32_t>(random->Below(4));
   config.num_ps = 1 + static_cast<uint32_t>(random->Below(4));
   config.cores_per_worker = kPodCores;
   config.cores_per_ps = kPodCores;
   if (random->Uniform() < kind.asks_gpu) config.num_gpus = config.num_workers;
+  if (!has_input_pipeline) return config;
+  config.cores_per_worker = 1 + static_cast<uint32_t>(random->Below(kMostWorkerCores));
+  config.cores_per_ps = 1 + static_cast<uint32_t>(random->Below(kMostServerCores));
   return config;
 }
 
 }  // namespace
 
-PsApplicationSet GeneratePsApplications(uint64_t seed) {
+PsApplicationSet GeneratePsApplications(uint64_t seed, bool has_input_pipeline) {
   PsApplicationSet applications;
   Random random(seed);
   for (PsKind kind : kPsKinds) {
@@ -79,6 +86,7 @@ PsApplicationSet GeneratePsApplications(uint64_t seed) {
     PsApplication application;
     application.name = kind.name;
     application.restart_s = kind.restart_s;
+    if (has_input_pipeline) application.prepare_core_s = kind.prepare_core_s;
     SetTerms(kind, kind.core_sample_s, &application.cpu_workers);
     application.cpu_workers.options.worker_efficiency = kind.worker_curve;
     SetTerms(kind, kind.core_sample_s / kind.gpu_ratio, &application.gpu_workers);
@@ -114,7 +122,7 @@ Result<std::vector<ElasticJobSpec>> GeneratePsWorkload(const PsApplicationSet& a
     job.name = fmt::format("{}-{}", kind.name, jobs.size());
     job.submission_s = std::floor(arrival);
     job.ps_application = &application->second;
-    job.requested_config = DrawRequest(kind, &random);
+    job.requested_config = DrawRequest(kind, options.has_input_pipeline, &random);
     job.global_batch = static_cast<uint32_t>(kind.batch);
     const double asked_s = SimulateIteration(application->second, job.requested_config, kind.batch).iteration_s;
     const double run_s = options.median_run_s * std::exp(DrawNormal(options.run_sigma, &random));

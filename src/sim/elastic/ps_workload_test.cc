@@ -58,8 +58,41 @@ TEST(PsApplicationTest, MixedWorkersEndTogether) {
   EXPECT_NEAR(SimulateIteration(application, {1, 2, 1, 1, 1}, 12).iteration_s, 1.2, 1e-12);
 }
 
+// A sample takes a GPU 0.1 s and 0.6 core-seconds of preparation. On two cores 0.3 s: 20 samples on two GPU workers take
+// 3 s, of which each GPU computes 1 s and all four cores are busy. On six cores the GPU is the bottleneck: 1 s, in which
+// the cores of a worker prepare 6 core-seconds; in eight of them, 2 cores idle but for the loop of training.
+TEST(PsApplicationTest, TheInputPipelineBoundsAGpu) {
+  PsApplication application;
+  application.name = "fed";
+  application.gpu_workers.coefficients[0] = 0.1;
+  application.prepare_core_s = 0.6;
+  const auto simulate = [&](uint32_t cores) {
+    return SimulateIteration(
+        application, {.num_ps = 1, .num_workers = 2, .cores_per_ps = 1, .cores_per_worker = cores, .num_gpus = 2}, 20);
+  };
+  EXPECT_NEAR(simulate(2).iteration_s, 3, 1e-12);
+  EXPECT_NEAR(simulate(2).busy.gpus, 2 * 1.0 / 3, 1e-12);
+  EXPECT_NEAR(simulate(2).busy.cores, 4, 1e-12);
+  EXPECT_NEAR(simulate(6).iteration_s, 1, 1e-12);
+  EXPECT_NEAR(simulate(6).busy.gpus, 2, 1e-12);
+  EXPECT_NEAR(simulate(8).iteration_s, 1, 1e-12);
+  EXPECT_NEAR(simulate(8).busy.cores, 2 * 7, 1e-12);
+}
+
+// Beside a CPU worker of 0.3 s a sample, a GPU that is fed a sample each 0.3 s is one more such worker.
+TEST(PsApplicationTest, AMixedJobSplitsItsBatchByWhatCoresPrepare) {
+  PsApplication application;
+  application.name = "mixed";
+  application.gpu_workers.coefficients[0] = 0.1;
+  application.cpu_workers.coefficients[0] = 0.3;
+  application.prepare_core_s = 0.3;
+  const PsIteration iteration = SimulateIteration(application, {1, 2, 1, 1, 1}, 12);
+  EXPECT_NEAR(iteration.iteration_s, 6 * 0.3, 1e-12);
+  EXPECT_NEAR(iteration.busy.gpus, 6 * 0.1 / 1.8, 1e-12);
+}
+
 TEST(PsApplicationTest, NoMoreIsBusyThanIsHeld) {
-  for (const auto& [name, application] : GeneratePsApplications(5)) {
+  for (const auto& [name, application] : GeneratePsApplications(5, true)) {
     Random random(2);
     for (int i = 0; i < 50; ++i) {
       PsWorkerConfig config = DrawConfig(&random);
