@@ -1,5 +1,5 @@
-// Experiment joint-health: sizes by AITurbo, routes by Crux and health by C4D in one loop, each alone and together, while
-// one GPU hangs and one is slow.
+// Experiment joint-health: sizes by AITurbo, routes by Crux and health by C4D in one loop, each alone and together,
+// while one GPU hangs and one is slow.
 #pragma once
 
 #include "experiment/experiment.h"

@@ -5,8 +5,8 @@
 //             four workers and one to four servers, and five cores for each, whatever the job needs: as people do
 //             without measurements. How long a job takes as it was asked for is log-normal.
 //             With an input pipeline (PsWorkloadOptions::has_input_pipeline) GPUs are fed by cores: an image takes ten
-//             milliseconds of a core (decoding, cropping), a row of a table one, a sentence less; and owners ask for one
-//             to five cores for each worker and one to three for each server, whatever the job needs.
+//             milliseconds of a core (decoding, cropping), a row of a table one, a sentence less; and owners ask for
+//             one to five cores for each worker and one to three for each server, whatever the job needs.
 // Guarantees  same options, same workload.
 // Differs     not fitted to any published data: the form is that of the specification, numbers are ours.
 #pragma once

@@ -58,9 +58,9 @@ TEST(PsApplicationTest, MixedWorkersEndTogether) {
   EXPECT_NEAR(SimulateIteration(application, {1, 2, 1, 1, 1}, 12).iteration_s, 1.2, 1e-12);
 }
 
-// A sample takes a GPU 0.1 s and 0.6 core-seconds of preparation. On two cores 0.3 s: 20 samples on two GPU workers take
-// 3 s, of which each GPU computes 1 s and all four cores are busy. On six cores the GPU is the bottleneck: 1 s, in which
-// the cores of a worker prepare 6 core-seconds; in eight of them, 2 cores idle but for the loop of training.
+// A sample takes a GPU 0.1 s and 0.6 core-seconds of preparation. On two cores 0.3 s: 20 samples on two GPU workers
+// take 3 s, of which each GPU computes 1 s and all four cores are busy. On six cores the GPU is the bottleneck: 1 s, in
+// which the cores of a worker prepare 6 core-seconds; of eight of them, one idles: another runs the loop of training.
 TEST(PsApplicationTest, TheInputPipelineBoundsAGpu) {
   PsApplication application;
   application.name = "fed";
