@@ -7,9 +7,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -141,6 +143,7 @@ struct AllocationJob {
   // Standard deviation of ln(true / predicted) of its remaining time, as far as known; for intervals, not decisions.
   double prediction_error = 0;
 
+  std::string_view tenant;              // whose it is (tenant_shares.h); borrowed
   double weight = 1;                    // share that it is entitled to, relative to others
   std::span<const double> type_speeds;  // [gpu_type] iterations/s at the requested size; empty = all types are equal
   // [gpu_type][sizes] useful iterations/s in the densest placement, as far as models of the job say; 0 = unknown.
@@ -168,6 +171,7 @@ enum class Trigger : uint8_t {
 struct ClusterMemory {
   std::optional<SimTime> last_round;  // when resources were last changed by a regular round
   uint64_t shared_jobs = 0;           // tells for which jobs shares of time were solved; 0 = none were
+  std::map<std::string, ClusterMemory, std::less<>> of_tenants;  // where each has a share of its own
 
   friend bool operator==(const ClusterMemory&, const ClusterMemory&) = default;
 };
