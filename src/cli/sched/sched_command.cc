@@ -47,6 +47,7 @@ struct SchedRunOptions {
   std::string cluster = "16x4";
   std::vector<std::string> policies = {"aiturbo", "tiresias"};
   std::vector<std::string> settings;
+  std::vector<std::string> tenants;
   std::string known = "declared";
   std::vector<std::string> batch_choosers = {"pollux", "sia"};
   std::string rules = "pollux";
@@ -72,6 +73,7 @@ Result<std::vector<ChosenPolicy>> CreatePolicies(const SchedRunOptions& options)
     FL_RETURN_IF_ERROR(CheckTaken(setting, options.policies));
     settings.push_back(std::move(setting));
   }
+  FL_ASSIGN_OR_RETURN(const std::vector<scheduling::Tenant> tenants, ParseTenants(options.tenants));
   std::vector<ChosenPolicy> chosen;
   for (const std::string& name : options.policies) {
     PolicySettings own;
@@ -82,6 +84,11 @@ Result<std::vector<ChosenPolicy>> CreatePolicies(const SchedRunOptions& options)
       policy.label += fmt::format(" {}={}", setting.option, setting.value);
     }
     FL_ASSIGN_OR_RETURN(policy.policy, scheduling::CreateAllocationPolicy(name, options.seed, own));
+    if (!tenants.empty()) {
+      auto shared = scheduling::ShareAmongTenants(std::move(policy.policy), tenants);
+      if (!shared.ok()) return InvalidArgument(fmt::format("--tenants: {}", shared.status().message()));
+      policy.policy = std::move(shared).value();
+    }
     chosen.push_back(std::move(policy));
   }
   return chosen;
@@ -187,7 +194,12 @@ Result<SchedReport> RunAll(const SchedRunOptions& options) {
   FL_ASSIGN_OR_RETURN(const std::vector<ChosenPolicy> policies, CreatePolicies(options));
   FL_RETURN_IF_ERROR(CheckKnown(options, policies, cluster));
   std::vector<sim::WorkloadFile> workloads;
-  SchedReport report{options.workloads, "", KnownWords(options.known), cluster, 0, 0, {}};
+  SchedReport report{.workloads = options.workloads,
+                     .layout = "",
+                     .known = KnownWords(options.known),
+                     .cluster = cluster,
+                     .has_tenants = !options.tenants.empty(),
+                     .runs = {}};
   for (const std::string& path : options.workloads) {
     FL_ASSIGN_OR_RETURN(sim::WorkloadFile workload, LoadWorkload(path, options, cluster));
     report.layout = sim::Name(workload.layout);
@@ -280,6 +292,12 @@ void AddRun(CLI::App& sched, Invocation* invocation) {
   run->add_option("--set", options->settings,
                   "Set an option of all policies that have it, or of one: see fairlead sched options")
       ->type_name("[POLICY.]OPTION=NUMBER");
+  run->add_option(
+         "--tenants", options->tenants,
+         "Share the cluster by weight among the tenants of the jobs (column tenant, or vc), and guarantee GPUs: "
+         "what one does not use is lent, and taken back at once. Tenants that are not named have weight 1")
+      ->delimiter(',')
+      ->type_name("NAME:WEIGHT[:GPUS],...");
   run->add_option("--known", options->known,
                   "What policies know. declared: epochs that users declare, jobs that ended, speeds measured during "
                   "the run; history: the same, but users declare nothing; oracle: true speeds and lengths; learned: "

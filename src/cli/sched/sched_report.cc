@@ -38,19 +38,21 @@ void AddJobs(const sim::ElasticResult& result, size_t workload, const sim::Elast
   const std::vector<double> unfairness = sim::FinishTimeUnfairness(result, cluster);
   for (size_t j = 0; j < result.jobs.size(); ++j) {
     const sim::ElasticJobResult& job = result.jobs[j];
-    jobs->push_back({{"id", job.name},
-                     {"workload", workload},
-                     {"gpus", job.requested_gpus},
-                     {"submit_s", job.submission_s},
-                     {"first_start_s", OptionalNumber(job.first_start_s)},
-                     {"end_s", OptionalNumber(job.completion_s)},
-                     {"jct_s", job.completion_s ? report::NumberOrNull(job.jct_s()) : Json()},
-                     {"wait_s", job.waited_s},
-                     {"restarts", job.num_restarts},
-                     {"stops", job.num_stops},
-                     {"failures", job.num_failures},
-                     {"gpu_hours", job.attained_gpu_s / 3600},
-                     {"rho", unfairness[j] > 0 ? Json(unfairness[j]) : Json()}});
+    Json row = {{"id", job.name},
+                {"workload", workload},
+                {"gpus", job.requested_gpus},
+                {"submit_s", job.submission_s},
+                {"first_start_s", OptionalNumber(job.first_start_s)},
+                {"end_s", OptionalNumber(job.completion_s)},
+                {"jct_s", job.completion_s ? report::NumberOrNull(job.jct_s()) : Json()},
+                {"wait_s", job.waited_s},
+                {"restarts", job.num_restarts},
+                {"stops", job.num_stops},
+                {"failures", job.num_failures},
+                {"gpu_hours", job.attained_gpu_s / 3600},
+                {"rho", unfairness[j] > 0 ? Json(unfairness[j]) : Json()}};
+    if (!job.tenant.empty()) row["tenant"] = job.tenant;
+    jobs->push_back(std::move(row));
   }
 }
 
@@ -141,6 +143,26 @@ report::TextTable ForecastsOf(const SchedReport& report) {
   return table;
 }
 
+// What each tenant got.
+report::TextTable TenantsOf(const SchedReport& report) {
+  report::TextTable table({{"policy", Align::kLeft},
+                           {"tenant", Align::kLeft},
+                           {"jobs", Align::kRight, "", "those that ended count for completion"},
+                           {"mean", Align::kRight, "completion, s"},
+                           {"p95", Align::kRight, "completion, s", "nearest rank"},
+                           {"mean", Align::kRight, "first wait, s"},
+                           {"max", Align::kRight, "first wait, s"},
+                           {"GPU-hours", Align::kRight, "", "held"}});
+  for (const SchedRun& run : report.runs) {
+    for (const auto& [name, tenant] : sim::SummarizeTenants(run.results)) {
+      table.AddRow({run.policy, name.empty() ? "(none)" : name, fmt::format("{}", tenant.num_jobs),
+                    Whole(tenant.jct_s.mean), Whole(tenant.jct_s.p95), Whole(tenant.first_wait_s.mean),
+                    Whole(tenant.first_wait_s.max), report::FormatFixed(tenant.gpu_hours, 1)});
+    }
+  }
+  return table;
+}
+
 }  // namespace
 
 std::string TitleOf(const SchedReport& report) {
@@ -158,6 +180,10 @@ report::Document RenderSched(const SchedReport& report) {
   text += TableOf(report);
   text += "\n";
   text += ForecastsOf(report);
+  if (report.has_tenants) {
+    text += "\n";
+    text += TenantsOf(report);
+  }
   for (const SchedRun& run : report.runs) {
     const auto& unfinished = run.summary.unfinished;
     if (unfinished.empty()) continue;

@@ -29,6 +29,7 @@ struct SchedReport {
   sim::ElasticCluster cluster;
   size_t num_jobs = 0;         // of all workloads
   size_t num_passed_over = 0;  // that need no GPU, or no time
+  bool has_tenants = false;    // that share the cluster
   std::vector<SchedRun> runs;
 };
 

@@ -80,6 +80,36 @@ std::string DescribeCluster(const sim::ElasticCluster& cluster) {
   return text;
 }
 
+namespace {
+
+// Nothing: it is no tenant.
+std::optional<scheduling::Tenant> ParseTenant(std::string_view text) {
+  scheduling::Tenant tenant;
+  const size_t name_end = text.find(':');
+  if (name_end == 0 || name_end == std::string_view::npos) return std::nullopt;
+  tenant.name = text.substr(0, name_end);
+  const size_t weight_end = text.find(':', name_end + 1);
+  if (!ParseWhole(text.substr(name_end + 1, weight_end - name_end - 1), &tenant.weight)) return std::nullopt;
+  const bool has_quota = weight_end != std::string_view::npos;
+  if (has_quota && !ParseWhole(text.substr(weight_end + 1), &tenant.guaranteed_gpus)) return std::nullopt;
+  return tenant;
+}
+
+}  // namespace
+
+Result<std::vector<scheduling::Tenant>> ParseTenants(std::span<const std::string> texts) {
+  std::vector<scheduling::Tenant> tenants;
+  for (const std::string& text : texts) {
+    std::optional<scheduling::Tenant> tenant = ParseTenant(text);
+    if (!tenant) {
+      return InvalidArgument(
+          fmt::format("--tenants: expected NAME:WEIGHT or NAME:WEIGHT:GPUS, such as prod:1:16; found '{}'", text));
+    }
+    tenants.push_back(*std::move(tenant));
+  }
+  return tenants;
+}
+
 Result<Setting> ParseSetting(const std::string& text) {
   Setting setting;
   const size_t equals = text.find('=');

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "scheduling/tenant_shares.h"
 #include "sim/elastic/training_run.h"
 
 namespace fairlead::cli {
@@ -16,6 +17,10 @@ Result<sim::ElasticCluster> ParseCluster(const std::string& text);
 
 // "6 nodes of 4 GPUs (t4), 2 nodes of 8 GPUs (a100)"
 std::string DescribeCluster(const sim::ElasticCluster& cluster);
+
+// "research:2,prod:1:16": names, weights, and guaranteed GPUs where there are any. Errors: kInvalidArgument, naming
+// --tenants and what was found.
+Result<std::vector<scheduling::Tenant>> ParseTenants(std::span<const std::string> texts);
 
 // "option=value" for every policy that has the option, "policy.option=value" for one.
 struct Setting {

@@ -61,6 +61,22 @@ TEST(SchedSettingsTest, AClusterMayHaveSeveralTypesOfGpu) {
   EXPECT_EQ(ParseCluster("16x4:aws")->groups.at(0).gpu_type, "aws");
 }
 
+TEST(SchedSettingsTest, TenantsHaveNamesWeightsAndPerhapsQuotas) {
+  const std::vector<std::string> texts = {"research:2", "prod:0.5:16"};
+  const auto tenants = ParseTenants(texts);
+  ASSERT_TRUE(tenants.ok()) << tenants.status().message();
+  ASSERT_EQ(tenants->size(), 2u);
+  EXPECT_EQ((*tenants)[0].name, "research");
+  EXPECT_EQ((*tenants)[0].weight, 2);
+  EXPECT_EQ((*tenants)[0].guaranteed_gpus, 0u);
+  EXPECT_EQ((*tenants)[1].weight, 0.5);
+  EXPECT_EQ((*tenants)[1].guaranteed_gpus, 16u);
+  for (const std::string bad : {"prod", "prod:", ":1", "prod:x", "prod:1:", "prod:1:-3", "prod:1:2:3"}) {
+    EXPECT_THAT(std::string(ParseTenants(std::vector{bad}).status().message()), HasSubstr("--tenants: expected"))
+        << bad;
+  }
+}
+
 TEST(SchedSettingsTest, ASettingMayNameItsPolicy) {
   const auto all = ParseSetting("interval_s=2.5");
   ASSERT_TRUE(all.ok());

@@ -225,6 +225,7 @@ class Simulation {
     described.is_predictable = left.has_value();
     described.prediction_error = std::hypot(options_.errors.remaining_sigma, options_.errors.speed_sigma);
     described.remaining_iterations = left.value_or(0);
+    described.tenant = job.spec().tenant;
     described.weight = job.spec().weight;
     described.memory = history.memory;
     return described;
@@ -288,6 +289,7 @@ class Simulation {
       const ElasticJob& job = jobs_[j];
       ElasticJobResult& collected = result_.jobs[j];
       collected.name = job.spec().name;
+      collected.tenant = job.spec().tenant;
       collected.submission_s = job.spec().submission_s;
       collected.first_start_s = history_[j].first_start_s;
       collected.completion_s = job.completion_s();

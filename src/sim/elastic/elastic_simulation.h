@@ -60,6 +60,7 @@ inline constexpr std::array kForecastShares = {0.25, 0.5, 0.75};
 
 struct ElasticJobResult {
   std::string name;
+  std::string tenant = {};
   double submission_s = 0;
   std::optional<double> first_start_s;
   std::optional<double> completion_s;

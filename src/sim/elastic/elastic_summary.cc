@@ -96,6 +96,24 @@ struct Samples {
 
 }  // namespace
 
+std::map<std::string, TenantSummary> SummarizeTenants(std::span<const ElasticResult> results) {
+  std::map<std::string, TenantSummary> summaries;
+  std::map<std::string, Samples> samples;
+  for (const ElasticResult& result : results) {
+    for (const ElasticJobResult& job : result.jobs) {
+      samples[job.tenant].Add(job);
+      TenantSummary& summary = summaries[job.tenant];
+      ++summary.num_jobs;
+      summary.gpu_hours += job.attained_gpu_s / 3600;
+    }
+  }
+  for (auto& [name, summary] : summaries) {
+    summary.jct_s = SpreadOf(samples[name].jcts);
+    summary.first_wait_s = SpreadOf(samples[name].first_waits);
+  }
+  return summaries;
+}
+
 ElasticSummary SummarizeRun(const ElasticResult& result, const ElasticCluster& cluster) {
   return SummarizeRuns(std::span(&result, 1), cluster);
 }

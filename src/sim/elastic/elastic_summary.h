@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,6 +55,16 @@ ElasticSummary SummarizeRun(const ElasticResult& result, const ElasticCluster& c
 
 // The same of several workloads: jobs of all are pooled, the makespan is the longest, utilization that of all time.
 ElasticSummary SummarizeRuns(std::span<const ElasticResult> results, const ElasticCluster& cluster);
+
+// What one tenant's jobs got.
+struct TenantSummary {
+  size_t num_jobs = 0;
+  Spread jct_s;
+  Spread first_wait_s;
+  double gpu_hours = 0;
+};
+// By name; jobs of several workloads are pooled.
+std::map<std::string, TenantSummary> SummarizeTenants(std::span<const ElasticResult> results);
 
 // [result.jobs] rho; 0 for jobs that did not end or of unknown time alone.
 std::vector<double> FinishTimeUnfairness(const ElasticResult& result, const ElasticCluster& cluster);

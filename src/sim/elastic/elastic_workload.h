@@ -51,7 +51,8 @@ struct ElasticJobSpec {
   scheduling::PsWorkerConfig requested_config;
   double num_iterations = 0;
 
-  double weight = 1;  // how much more it is entitled to than a job of weight 1, > 0
+  std::string tenant = {};  // whose it is; empty: nobody's
+  double weight = 1;        // how much more it is entitled to than a job of weight 1, > 0
 
   // Share of the run, 0..1, after which its remaining time is known; nothing = never.
   std::optional<double> predictable_after = 0;

@@ -58,6 +58,10 @@ Result<OwnedWorkload> LoadHeliosWorkload(const std::string& path) {
   FL_ASSIGN_OR_RETURN(const size_t submit, reader.Column("submit_time"));
   FL_ASSIGN_OR_RETURN(const NumberColumn gpus, NumberColumn::Required(reader, "gpu_num"));
   FL_ASSIGN_OR_RETURN(const NumberColumn duration, NumberColumn::Required(reader, "duration"));
+  std::optional<size_t> cluster;
+  if (reader.HasColumn("vc")) {
+    FL_ASSIGN_OR_RETURN(cluster, reader.Column("vc"));
+  }
   OwnedWorkload workload;
   while (reader.Next()) {
     FL_ASSIGN_OR_RETURN(const double num_gpus, gpus.Read(reader));
@@ -79,6 +83,7 @@ Result<OwnedWorkload> LoadHeliosWorkload(const std::string& path) {
     MeasuredJob job;
     job.name = reader.field(id);
     job.application = reader.field(user);
+    if (cluster) job.tenant = reader.field(*cluster);
     job.submission_s = static_cast<double>(*submission_s);
     job.requested_gpus = static_cast<uint32_t>(num_gpus);
     job.num_iterations = duration_s;  // of a second each

@@ -17,6 +17,7 @@ Status AddMeasuredJob(const MeasuredJob& job, OwnedWorkload* workload) {
   spec.name = job.name;
   spec.submission_s = job.submission_s;
   spec.weight = job.weight;
+  spec.tenant = job.tenant;
   spec.requested_gpus = job.requested_gpus;
   spec.allowed_gpus = job.allowed_gpus;
   if (spec.allowed_gpus.empty()) spec.allowed_gpus = {job.requested_gpus};

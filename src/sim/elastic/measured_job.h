@@ -34,6 +34,7 @@ struct MeasuredJob {
   double num_iterations = 0;
   MeasuredSpeeds speeds;  // of what it asks for, at least
   double weight = 1;
+  std::string tenant = {};  // may be empty
 };
 
 // Adds the job and its profile. Errors: kInvalidArgument without a place: no speed of what it asks for, and those of

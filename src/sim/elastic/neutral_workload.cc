@@ -101,6 +101,7 @@ class NeutralRows {
       return InvalidArgument(
           fmt::format("{}: weight is {}; expected above 0, at most {}", Where(), job.weight, kMostWeight));
     }
+    if (tenant_) job.tenant = reader_.field(*tenant_);
     FL_RETURN_IF_ERROR(ReadSpeeds(&job));
     FL_RETURN_IF_ERROR(ReadSizes(&job));
     return job;
@@ -125,6 +126,9 @@ class NeutralRows {
     numbers_->push_back(std::move(weight));
     if (reader_.HasColumn("speeds")) {
       FL_ASSIGN_OR_RETURN(speeds_, reader_.Column("speeds"));
+    }
+    if (reader_.HasColumn("tenant")) {
+      FL_ASSIGN_OR_RETURN(tenant_, reader_.Column("tenant"));
     }
     if (reader_.HasColumn("app")) {
       FL_ASSIGN_OR_RETURN(application_, reader_.Column("app"));
@@ -173,6 +177,7 @@ class NeutralRows {
   CsvReader reader_;
   size_t name_ = 0;
   std::optional<size_t> application_;
+  std::optional<size_t> tenant_;
   std::optional<size_t> speeds_;
   std::optional<std::vector<NumberColumn>> numbers_;  // [Number]
 };

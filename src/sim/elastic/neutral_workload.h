@@ -10,6 +10,7 @@
 //              min, max    of these sizes, those that it may run on; optional
 //              app         what it trains, optional: jobs of one app are alike for predictions
 //              weight      how much more the job is entitled to than one of weight 1, optional
+//              tenant      whose it is (scheduling/tenant_shares.h), optional
 //              batch       samples of an iteration, optional
 //            A job without `speeds` is rigid: its speed is known at its own size only.
 // Tiresias   CSV: job_id, num_gpu, submit_time (s), iterations, model_name, duration (s). Rigid jobs.

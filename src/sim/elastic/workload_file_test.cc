@@ -108,6 +108,13 @@ TEST_F(WorkloadFileTest, LogsOfHelios) {
   EXPECT_THAT(ErrorOf(header + "a,u,v,0,8,1,COMPLETED,2020-02-28 23:59:59,x,x,100,5\n"), HasSubstr("no job with GPUs"));
 }
 
+TEST_F(WorkloadFileTest, JobsMayHaveTenants) {
+  const auto file = LoadWorkloadFile(Write("job,submit,gpus,duration,tenant\na,0,8,10,prod\nb,0,8,10,\n"), {});
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_EQ(file->jobs()[0].tenant, "prod");
+  EXPECT_EQ(file->jobs()[1].tenant, "");
+}
+
 TEST_F(WorkloadFileTest, WeightsOfNeutralJobs) {
   const auto file = LoadWorkloadFile(Write("job,submit,gpus,duration,weight\na,0,8,10,2.5\nb,0,8,10,\n"), {});
   ASSERT_TRUE(file.ok()) << file.status().message();
