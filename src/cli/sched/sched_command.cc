@@ -269,8 +269,8 @@ void AddRun(CLI::App& sched, Invocation* invocation) {
   CLI::App* run = sched.add_subcommand("run", "Simulate a workload under one or more allocation policies.");
   run->add_option(
          "WORKLOAD", options->workloads,
-         "Files of jobs, whose results are pooled: Pollux/AdaptDL, ElasticFlow, Tiresias, Helios or neutral CSV, or a "
-         "Gavel trace")
+         "Files of jobs, whose results are pooled: Pollux/AdaptDL, ElasticFlow, Tiresias, Helios or neutral CSV, a "
+         "Gavel trace, or Philly's JSON log")
       ->required();
   run->add_option(
       "--profiles", options->profiles,

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <charconv>
-#include <chrono>
 #include <cmath>
 #include <optional>
 #include <string_view>
@@ -12,42 +9,12 @@
 
 #include "base/csv_reader.h"
 #include "prediction/number_column.h"
+#include "sim/elastic/log_time.h"
 
 namespace fairlead::sim {
 namespace {
 
 constexpr double kMostJobGpus = 1e6;
-constexpr int64_t kSecondsPerDay = 86'400;
-
-// A number of as many digits as are left of `*text` before `behind` (0: the end), which is taken off, too.
-std::optional<int> TakeNumber(std::string_view* text, char behind) {
-  const size_t end = behind == 0 ? text->size() : text->find(behind);
-  if (end == std::string_view::npos || end == 0) return std::nullopt;
-  int value = 0;
-  const auto [at, error] = std::from_chars(text->data(), text->data() + end, value);
-  if (error != std::errc() || at != text->data() + end || value < 0) return std::nullopt;
-  text->remove_prefix(behind == 0 ? end : end + 1);
-  return value;
-}
-
-// "2020-04-01 00:05:21", also with a zone behind, which all rows share: seconds since 1970 of the same clock.
-std::optional<int64_t> ParseTime(std::string_view text) {
-  text = text.substr(0, text.find('+'));
-  std::array<int, 6> parts{};
-  constexpr std::array<char, 6> kBehind = {'-', '-', ' ', ':', ':', 0};
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const auto part = TakeNumber(&text, kBehind[i]);
-    if (!part) return std::nullopt;
-    parts[i] = *part;
-  }
-  const std::chrono::year_month_day date{std::chrono::year(parts[0]),
-                                         std::chrono::month(static_cast<unsigned>(parts[1])),
-                                         std::chrono::day(static_cast<unsigned>(parts[2]))};
-  if (!date.ok() || parts[3] > 23 || parts[4] > 59 || parts[5] > 60) return std::nullopt;
-  const int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
-  return days * kSecondsPerDay + int64_t{parts[3]} * 3600 + int64_t{parts[4]} * 60 + parts[5];
-}
-
 }  // namespace
 
 Result<OwnedWorkload> LoadHeliosWorkload(const std::string& path) {
@@ -66,7 +33,7 @@ Result<OwnedWorkload> LoadHeliosWorkload(const std::string& path) {
   while (reader.Next()) {
     FL_ASSIGN_OR_RETURN(const double num_gpus, gpus.Read(reader));
     FL_ASSIGN_OR_RETURN(const double duration_s, duration.Read(reader));
-    const auto submission_s = ParseTime(reader.field(submit));
+    const auto submission_s = ParseLogTime(reader.field(submit));
     if (!submission_s) {
       return InvalidArgument(fmt::format("{}: submit_time is '{}'; expected a time such as 2020-04-01 00:05:21",
                                          reader.Where(), reader.field(submit)));

@@ -14,6 +14,7 @@
 #include "sim/elastic/gavel_speeds.h"
 #include "sim/elastic/helios_workload.h"
 #include "sim/elastic/neutral_workload.h"
+#include "sim/elastic/philly_workload.h"
 #include "sim/elastic/pollux_profile.h"
 
 namespace fairlead::sim {
@@ -21,7 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 6> kNames = {"pollux", "elasticflow", "gavel", "tiresias", "neutral", "helios"};
+constexpr std::array<std::string_view, 7> kNames = {"pollux",  "elasticflow", "gavel", "tiresias",
+                                                    "neutral", "helios",      "philly"};
 
 // Columns that only files of the layout have all of.
 struct LayoutColumns {
@@ -54,6 +56,7 @@ Result<WorkloadLayout> GuessLayout(const std::string& path) {
   if (!fs::exists(path, error)) return NotFound(fmt::format("{}: no such file", path));
   if (fs::is_directory(path, error)) return InvalidArgument(fmt::format("{}: a folder; expected a file", path));
   if (LooksLikeGavel(path)) return WorkloadLayout::kGavel;
+  if (LooksLikePhilly(path)) return WorkloadLayout::kPhilly;
   FL_ASSIGN_OR_RETURN(const CsvReader reader, CsvReader::Open(path));
   std::string known;
   for (const LayoutColumns& layout : ColumnsOfLayouts()) {
@@ -139,6 +142,10 @@ Result<WorkloadFile> LoadWorkloadFile(const std::string& path, const WorkloadFil
     }
     case WorkloadLayout::kHelios: {
       FL_ASSIGN_OR_RETURN(file.own, LoadHeliosWorkload(path));
+      break;
+    }
+    case WorkloadLayout::kPhilly: {
+      FL_ASSIGN_OR_RETURN(file.own, LoadPhillyWorkload(path));
       break;
     }
     case WorkloadLayout::kNeutral: {

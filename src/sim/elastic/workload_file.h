@@ -1,12 +1,13 @@
 // Reads a workload of any layout that we know, and the profiles that its jobs need.
 //
-// Layout       recognized from the file: columns of the CSV, or tabs without a header (Gavel).
+// Layout       recognized from the file: columns of the CSV, tabs without a header (Gavel), or JSON (Philly).
 //   pollux       pollux_profile.h; profiles: folder of applications, or one that holds `traces`; by default the folder
 //                `traces` beside the folder of the workload. Also Sia's artifact: its `profiles` and types of GPU.
 //   elasticflow  elasticflow_workload.h; profiles: folder of speeds; by default `throughputs_A100` beside the workload.
 //   gavel        neutral_workload.h; profiles: Gavel's table of speeds, or the folder of simulation_throughputs.json.
 //   tiresias, neutral    neutral_workload.h; no profiles.
 //   helios       helios_workload.h; no profiles.
+//   philly       philly_workload.h; no profiles.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@
 
 namespace fairlead::sim {
 
-enum class WorkloadLayout : uint8_t { kPollux, kElasticflow, kGavel, kTiresias, kNeutral, kHelios };
+enum class WorkloadLayout : uint8_t { kPollux, kElasticflow, kGavel, kTiresias, kNeutral, kHelios, kPhilly };
 
 // In the order of the enumerators.
 std::span<const std::string_view> WorkloadLayoutNames();

@@ -108,6 +108,41 @@ TEST_F(WorkloadFileTest, LogsOfHelios) {
   EXPECT_THAT(ErrorOf(header + "a,u,v,0,8,1,COMPLETED,2020-02-28 23:59:59,x,x,100,5\n"), HasSubstr("no job with GPUs"));
 }
 
+// By hand: a ran 600 s on 8 GPUs after 300 s on 4, which is 750 s on 8; b's only attempt has no end, c has none.
+TEST_F(WorkloadFileTest, LogsOfPhilly) {
+  const std::string eight = R"([{"ip": "m1", "gpus": ["gpu0", "gpu1", "gpu2", "gpu3"]},
+                               {"ip": "m2", "gpus": ["gpu0", "gpu1", "gpu2", "gpu3"]}])";
+  const std::string log = R"([{"status": "Pass", "vc": "ee9e8c", "jobid": "a", "user": "u1",
+    "submitted_time": "2017-10-09 07:02:00", "attempts": [
+      {"start_time": "2017-10-09 07:10:00", "end_time": "2017-10-09 07:15:00",
+       "detail": [{"ip": "m1", "gpus": ["gpu0", "gpu1", "gpu2", "gpu3"]}]},
+      {"start_time": "2017-10-09 07:20:00", "end_time": "2017-10-09 07:30:00", "detail": )" +
+                          eight + R"(}]},
+    {"status": "Killed", "vc": "v", "jobid": "b", "user": "u2", "submitted_time": "2017-10-09 07:00:00",
+     "attempts": [{"start_time": "2017-10-09 07:10:00", "end_time": "None", "detail": )" +
+                          eight + R"(}]},
+    {"status": "Failed", "vc": "v", "jobid": "c", "submitted_time": "None", "attempts": []},
+    {"status": "Pass", "vc": "v", "jobid": "d", "user": "u2", "submitted_time": "2017-10-09 07:00:00",
+     "attempts": [{"start_time": "2017-10-09 07:00:10", "end_time": "2017-10-09 07:01:10",
+                   "detail": [{"ip": "m3", "gpus": ["gpu7"]}]}]}])";
+  const auto file = LoadWorkloadFile(Write(log), {});
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_EQ(file->layout, WorkloadLayout::kPhilly);
+  ASSERT_EQ(file->jobs().size(), 2u);
+  EXPECT_EQ(file->own.num_passed_over, 2u);
+  EXPECT_EQ(file->jobs()[0].name, "d");
+  EXPECT_EQ(file->jobs()[1].submission_s, 120);
+  EXPECT_EQ(file->jobs()[1].tenant, "ee9e8c");
+  EXPECT_THAT(file->jobs()[1].allowed_gpus, ElementsAre(8));
+  const auto policy = scheduling::CreateAllocationPolicy("fcfs", 1).value();
+  const auto result = RunElasticSimulation(file->jobs(), *policy, {}).value();
+  EXPECT_NEAR(result.jobs[1].attained_gpu_s, 8 * (30 + 750), 8);
+  EXPECT_THAT(ErrorOf("[1]"), HasSubstr(": job 0: no object"));
+  EXPECT_THAT(ErrorOf("[{\"user\": 3}]"), HasSubstr(": job 0: jobid is missing"));
+  EXPECT_THAT(ErrorOf("[{"), HasSubstr("expected a JSON list"));
+  EXPECT_THAT(ErrorOf("[]"), HasSubstr("no job with GPUs"));
+}
+
 TEST_F(WorkloadFileTest, JobsMayHaveTenants) {
   const auto file = LoadWorkloadFile(Write("job,submit,gpus,duration,tenant\na,0,8,10,prod\nb,0,8,10,\n"), {});
   ASSERT_TRUE(file.ok()) << file.status().message();
