@@ -55,9 +55,9 @@ dlc1,10.0.0.1,2023/7/16 01:00,2023/7/16 01:05,2023/7/16 03:00,"{""nvidia.com/gpu
 SPEEDS = "model,global_batch,num_ps,num_workers,step_time_s\n" + "".join(
     f"m,{batch},{servers},{workers},{0.1 + batch / workers / 100 + workers / servers / 50}\n"
     for batch in (32, 64, 128) for servers in (1, 2, 4) for workers in (1, 2, 4))
-SCHED = """job,submit,gpus,duration
-a,0,8,1000
-b,60,64,500
+SCHED = """job,submit,gpus,duration,tenant
+a,0,8,1000,research
+b,60,64,500,prod
 """
 
 

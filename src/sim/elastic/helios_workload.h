@@ -1,7 +1,8 @@
 // Reads job logs of the form of Helios (and of Acme's Seren): what ran on a real cluster, as rigid jobs.
 //
-// Columns     job_id, user, gpu_num, submit_time ("2020-04-01 00:05:21"), duration (s), and if it is there vc, the virtual
-//             cluster: the job's tenant. Others are passed over: cpu_num, node_num, state, start_time, end_time, queue.
+// Columns     job_id, user, gpu_num, submit_time ("2020-04-01 00:05:21"), duration (s), and if it is there vc, the
+//             virtual cluster: the job's tenant. Others are passed over: cpu_num, node_num, state, start_time,
+//             end_time, queue.
 // Method      a job runs for its duration on as many GPUs as it had, whatever became of it: it held them for so long.
 //             Jobs of one user and size are alike for predictions. Jobs without GPUs, or of no duration, are passed
 //             over, and counted.

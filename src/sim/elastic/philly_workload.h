@@ -16,8 +16,8 @@
 
 namespace fairlead::sim {
 
-// Errors: kNotFound; kInvalidArgument naming the file and the job (counted from 0) for what is no such list, a time that
-// is none, an attempt that ends before it starts, an id that appears twice, and a log without GPU jobs.
+// Errors: kNotFound; kInvalidArgument naming the file and the job (counted from 0) for what is no such list, a time
+// that is none, an attempt that ends before it starts, an id that appears twice, and a log without GPU jobs.
 Result<OwnedWorkload> LoadPhillyWorkload(const std::string& path);
 
 // Whether the file begins as a JSON list.
