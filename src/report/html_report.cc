@@ -8,6 +8,7 @@
 #include "report/congestion_report.h"
 #include "report/control_report.h"
 #include "report/draw_description.h"
+#include "report/health_report.h"
 #include "report/html_page.h"
 #include "report/html_table.h"
 #include "report/number_format.h"
@@ -263,6 +264,7 @@ std::string RenderBody(const sim::SimulationReport& report, const HtmlOptions& o
   html += RenderFigures("Which jobs delay which", DrawContention(input), false);
   html += RenderJobTable(input);
   html += RenderSentences("Changes of paths and levels", DescribeControl(report));
+  html += RenderSentences("Broken GPUs", DescribeHealth(report));
   html += RenderSentences("Cost of congestion control", DescribeCongestion(report));
   html += RenderGlossary();
   html += RenderNotes(report);

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "report/policy_comparison.h"
+#include "report/run_summary.h"
+
 namespace fairlead::report {
 namespace {
 

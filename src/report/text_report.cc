@@ -9,6 +9,7 @@
 #include "report/congestion_report.h"
 #include "report/control_report.h"
 #include "report/draw_description.h"
+#include "report/health_report.h"
 #include "report/number_format.h"
 #include "report/policy_comparison.h"
 #include "report/printable_text.h"
@@ -197,6 +198,7 @@ Document RenderText(const sim::SimulationReport& report) {
   if (summaries.front().jobs.empty()) text += "No job was submitted.\n\n";
   for (const PolicyComparison& comparison : comparisons) text += RenderComparison(comparison);
   for (const std::string& sentence : DescribeControl(report)) text += WrapText(sentence, kTextWidth, 0);
+  for (const std::string& sentence : DescribeHealth(report)) text += WrapText(sentence, kTextWidth, 0);
   for (const std::string& sentence : DescribeCongestion(report)) text += WrapText(sentence, kTextWidth, 0);
   text += WrapText(ExplainIntervals(summaries), kTextWidth, 0);
   return text;
