@@ -49,6 +49,11 @@ class LabServicesTest(unittest.TestCase):
         return (len(connections) == 4 and all(c["answer"] == "use" for c in connections)
                 and sum(uplinks.values()) == 4 and len(uplinks) == num_links)
 
+    def jobs_on(self, cable):
+        """Either way: what two jobs send in opposite directions may share one."""
+        ends = set(cable.split("-"))
+        return {c["job"] for c in self.get("connections") if any(set(link.split("->")) == ends for link in c["links"])}
+
     def connections_over(self, spine):
         return [c for c in self.get("connections") if any(spine in link for link in c["links"])]
 
@@ -70,6 +75,7 @@ class LabServicesTest(unittest.TestCase):
         live = self.iterations_as_measured()
         moved = self.get("connections")[0]
         cable = moved["links"][1].replace("->", "-")
+        self.on_cable = self.jobs_on(cable)
         spine = cable.split("-")[1]
         self.assertEqual(self.lab.run("fault", cable).returncode, 0)
         self.wait_until(lambda: "down" in self.states_of(spine), "the lost cable is noticed")
@@ -96,7 +102,7 @@ class LabServicesTest(unittest.TestCase):
         return {job["name"]: job["iteration_s"] for job in self.get("jobs")}, time.time()
 
     def iterations_are(self, live):
-        """As the workers say: several taken for one would be twice as long at least."""
+        """As the workers say. Of iterations of 0.1 s, five samples, two may look like one; four must not."""
         live, until_s = live
         trace = TraceFile(self.timeline.read_text())
         until_us = 1e6 * (until_s - trace.json["otherData"]["origin_unix_s"])
@@ -105,7 +111,7 @@ class LabServicesTest(unittest.TestCase):
                        if until_us - 12e6 < one["ts"] and one["ts"] + one["dur"] < until_us]
             self.assertGreater(len(lengths), 5, job)
             lengths.sort()
-            self.assertLess(seconds, 1.4e-6 * lengths[len(lengths) // 2], job)
+            self.assertLess(seconds, 2.6e-6 * lengths[len(lengths) // 2], job)
             self.assertGreater(seconds, 0.7e-6 * lengths[len(lengths) // 2], job)
 
     def open_page(self):
@@ -188,11 +194,11 @@ class LabServicesTest(unittest.TestCase):
         self.assertLess(measured["ts"], cuts[0]["ts"])
         self.assertLess(cuts[0]["ts"] + cuts[0]["dur"], measured["ts"] + measured["dur"])
         delayed = {delay["job"] for delay in cuts[0]["args"]["delays"]}
-        self.assertLessEqual(delayed, {moved["job"]}, "only the job whose connection passed the cable")
+        self.assertLessEqual(delayed, self.on_cable, "only jobs whose connections passed the cable")
         self.assertEqual(len(trace.arrows()), len(delayed))
         for begin, end in trace.arrows():
             self.assertIn(f"cable {cable}", begin)
-            self.assertIn(f"job {moved['job']}, ", end)
+            self.assertTrue(any(f"job {job}, " in end for job in self.on_cable), end)
         self.assertIn(moved["links"][1], {counter["name"] for counter in trace.of("C")})
         self.assertTrue([i for i in trace.of("i") if trace.place(i).endswith("controller")])
 
