@@ -57,8 +57,8 @@ TEST(RunRecordingTest, ARecordedRunAddsUpToItsResults) {
   EXPECT_EQ(recording.num_dropped, 0u);
 }
 
-TEST(RunRecordingTest, LoadsOfALinkAddUpToWhatItCarried) {
-  const RunResult run = RunThreeJobs(RecordingWindow{.from = SimTime(), .to = At(60)});
+// [link of which loads are recorded] bytes until the end of the run.
+std::map<LinkId, double> CarriedByLoads(const RunResult& run) {
   std::map<LinkId, LinkLoad> now;
   std::map<LinkId, double> carried;
   for (const LinkLoad& load : run.recording->loads) {
@@ -67,14 +67,23 @@ TEST(RunRecordingTest, LoadsOfALinkAddUpToWhatItCarried) {
     carried[load.link] += before.bytes_per_s * Length(before.at, load.at);
     now[load.link] = load;
   }
+  for (const auto& [link, last] : now) carried[link] += last.bytes_per_s * Length(last.at, At(run.simulated_s));
+  return carried;
+}
+
+double BytesOf(const LinkResult& link, const RunResult& run) {
+  return link.utilization * link.capacity_bytes_per_s * run.simulated_s;
+}
+
+TEST(RunRecordingTest, LoadsOfALinkAddUpToWhatItCarried) {
+  const RunResult run = RunThreeJobs(RecordingWindow{.from = SimTime(), .to = At(60)});
+  std::map<LinkId, double> carried = CarriedByLoads(run);
   size_t num_shared = 0;
   for (const LinkResult& link : run.links) {
-    if (!now.contains(link.id)) continue;
+    if (!carried.contains(link.id)) continue;
     ++num_shared;
-    const double rest = now[link.id].bytes_per_s * Length(now[link.id].at, At(run.simulated_s));
-    const double expected = link.utilization * link.capacity_bytes_per_s * run.simulated_s;
     EXPECT_EQ(run.recording->links.at(link.id).bytes_per_s, link.capacity_bytes_per_s);
-    EXPECT_NEAR((carried[link.id] + rest) / expected, 1, 1e-6) << link.name;
+    EXPECT_NEAR(carried[link.id] / BytesOf(link, run), 1, 1e-6) << link.name;
   }
   EXPECT_EQ(num_shared, 4u) << "uplinks and downlinks: once b has ended, too, when the two that are left have enough";
 }
@@ -103,20 +112,12 @@ TEST(RunRecordingTest, LoadsFollowFlowsThatAreSpreadOrChangeTheirPaths) {
                                           {"flowlet", "flowlet: {rule: conga, gap_us: 0, remap_us: 100000}"},
                                           {"crux+flowlet", "flowlet: {rule: letflow, gap_us: 0, remap_us: 70000}"}}) {
     const RunResult run = RunSpread(policy, more);
-    std::map<LinkId, LinkLoad> now;
-    std::map<LinkId, double> carried;
-    for (const LinkLoad& load : run.recording->loads) {
-      const LinkLoad& before = now.try_emplace(load.link, load).first->second;
-      carried[load.link] += before.bytes_per_s * Length(before.at, load.at);
-      now[load.link] = load;
-    }
+    std::map<LinkId, double> carried = CarriedByLoads(run);
     size_t num_links = 0;
     for (const LinkResult& link : run.links) {
       if (link.name.find("spine") == std::string::npos) continue;  // of others single jobs have enough
       ++num_links;
-      const double rest = now[link.id].bytes_per_s * Length(now[link.id].at, At(run.simulated_s));
-      const double expected = link.utilization * link.capacity_bytes_per_s * run.simulated_s;
-      EXPECT_NEAR((carried[link.id] + rest) / expected, 1, 1e-6) << policy << " " << link.name;
+      EXPECT_NEAR(carried[link.id] / BytesOf(link, run), 1, 1e-6) << policy << " " << link.name;
     }
     EXPECT_EQ(num_links, 8u) << policy;
   }

@@ -27,7 +27,7 @@ constexpr std::string_view kJobVariable = "FAIRLEAD_JOB=";
 constexpr size_t kEnvironmentBytesMax = size_t{4} << 20;
 // An exporter looks each 30 s as a rule: what it says holds for no longer than two looks.
 constexpr Seconds kExporterPeriod(30);
-constexpr double kExporterSpanMaxS = 60;
+constexpr double kExporterSpanMaxS = 2 * kExporterPeriod.value();
 constexpr std::string_view kMpsServer = "nvidia-cuda-mps";  // as long as the kernel lets names be
 
 // Floating-point operations of one SM in a cycle, where the unit is active all the time.

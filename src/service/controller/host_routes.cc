@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -101,7 +102,8 @@ struct HostPageOptions {
     if (!name.empty() && it.view->name != name) return false;
     if (state == kNeedsLook && it.rank() == kRankOfOthers) return false;
     if (!state.empty() && state != kNeedsLook && it.state != state) return false;
-    return LowerCase(it.view->name).find(text) != std::string::npos || it.state.find(text) != std::string_view::npos;
+    return text.empty() || it.state.find(text) != std::string_view::npos ||
+           LowerCase(it.view->name).find(text) != std::string::npos;
   }
   HostPlace PlaceOf(const ShownHost& it) const { return {is_worst_first ? it.rank() : 0, it.host}; }
 };
@@ -191,23 +193,15 @@ Result<Json> HostPageJson(const HostSource& source, const HttpQuery& query) {
   if (!options.name.empty() && std::ranges::find(views, options.name, &HostView::name) == views.end()) {
     return NotFound(fmt::format("no host '{}' in the fabric", options.name));
   }
-  size_t total = 0;
-  const auto place_of = [&](const ShownHost& it) { return options.PlaceOf(it); };
-  const auto is_wanted = [&](const ShownHost& it) {
-    if (!options.Wants(it)) return false;
-    ++total;
-    return !options.after || *options.after < place_of(it);
-  };
-  // One more than wanted says whether there is another page.
-  auto found = FirstOf(hosts, options.limit + 1, is_wanted, place_of);
-  Json next;
-  if (found.size() > options.limit) {
-    found.pop_back();
-    next = fmt::format("{}:{}", found.back().first.rank, found.back().first.host);
-  }
+  const auto page = PageOf(
+      hosts, options.limit, options.after, [&](const ShownHost& it) { return options.Wants(it); },
+      [&](const ShownHost& it) { return options.PlaceOf(it); });
   Json list = Json::array();
-  for (const auto& [place, it] : found) list.push_back(ToJson(*it));
-  return Json{{"total", total}, {"next", std::move(next)}, {"all", TotalsJson(hosts)}, {"hosts", std::move(list)}};
+  for (const auto& [place, it] : page.items) list.push_back(ToJson(*it));
+  return Json{{"total", page.total},
+              {"next", page.next ? Json(fmt::format("{}:{}", page.next->rank, page.next->host)) : Json()},
+              {"all", TotalsJson(hosts)},
+              {"hosts", std::move(list)}};
 }
 
 HttpRoute MakeHostRoute(HostSource source) {

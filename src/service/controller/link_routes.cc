@@ -198,8 +198,7 @@ std::vector<bool> LinksOfJob(const topology::Fabric& fabric, const LinkSource& s
   return is_used;
 }
 
-Json WorstOf(const topology::Fabric& fabric, const std::vector<LinkOnFabric>& links, size_t count,
-             const auto& is_wanted) {
+Json WorstOf(const topology::Fabric& fabric, std::span<const LinkOnFabric> links, size_t count, const auto& is_wanted) {
   Json list = Json::array();
   const auto place_of = [&](const LinkOnFabric& link) { return PlaceOf(fabric, link); };
   for (const auto& [place, link] : FirstOf(links, count, is_wanted, place_of)) list.push_back(ToJson(fabric, *link));
@@ -269,27 +268,19 @@ Result<Json> LinkPageJson(const topology::Fabric& fabric, const LinkSource& sour
   const auto place_of = [&](const LinkOnFabric& link) {
     return options.is_worst_first ? PlaceOf(fabric, link) : Place{0, 0, link.link.value()};
   };
-  size_t total = 0;
   const auto is_wanted = [&](const LinkOnFabric& link) {
-    if (!is_of_job.empty() && !is_of_job[link.link.index()]) return false;
-    if (!selection.Has(fabric, link)) return false;
-    ++total;
-    return !options.after || *options.after < place_of(link);
+    return (is_of_job.empty() || is_of_job[link.link.index()]) && selection.Has(fabric, link);
   };
-  // One more than wanted says whether there is another page.
-  auto found = FirstOf(links, options.limit + 1, is_wanted, place_of);
-  Json next;
-  if (found.size() > options.limit) {
-    found.pop_back();
-    next = WritePlace(found.back().first);
-  }
+  const auto page = PageOf(links, options.limit, options.after, is_wanted, place_of);
   Json list = Json::array();
-  for (const auto& [place, link] : found) list.push_back(ToJson(fabric, *link));
-  return Json{
-      {"total", total}, {"next", std::move(next)}, {"all", TotalsJson(fabric, links)}, {"links", std::move(list)}};
+  for (const auto& [place, link] : page.items) list.push_back(ToJson(fabric, *link));
+  return Json{{"total", page.total},
+              {"next", page.next ? Json(WritePlace(*page.next)) : Json()},
+              {"all", TotalsJson(fabric, links)},
+              {"links", std::move(list)}};
 }
 
-Json LinkOverviewJson(const topology::Fabric& fabric, const std::vector<LinkOnFabric>& links) {
+Json LinkOverviewJson(const topology::Fabric& fabric, std::span<const LinkOnFabric> links) {
   Json matrices = Json::array();
   for (const topology::LinkTier tier : {topology::LinkTier::kLeafSpine, topology::LinkTier::kSpineCore}) {
     Json matrix = MatrixJson(fabric, links, tier);

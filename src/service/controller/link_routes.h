@@ -23,6 +23,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "base/status.h"
@@ -48,7 +49,7 @@ Result<Json> LinkPageJson(const topology::Fabric& fabric, const LinkSource& sour
 // {"all", "not_up": [at most 50], "fullest": [at most 10 that are up and in use], "matrices": [{"tier", "rows",
 // "columns", "cells": [{"below", "above", "links"}]}]}: of a matrix the 24 rows and 32 columns with the worst links,
 // and how many there are.
-Json LinkOverviewJson(const topology::Fabric& fabric, const std::vector<controller::LinkOnFabric>& links);
+Json LinkOverviewJson(const topology::Fabric& fabric, std::span<const controller::LinkOnFabric> links);
 
 // Both. `fabric` must outlive them.
 std::vector<HttpRoute> LinkRoutes(const topology::Fabric& fabric, const LinkSource& source);

@@ -57,7 +57,7 @@ class HostCare::Hosts final : public controller::ActionBackend {
     std::vector<Due> waiting;
     for (const Due& due : std::exchange(due_, {})) {
       if (is_due(due)) {
-        Finish(now, due, &outcomes);
+        Finish(due, &outcomes);
       } else {
         waiting.push_back(due);
       }
@@ -87,7 +87,7 @@ class HostCare::Hosts final : public controller::ActionBackend {
     return kAllocatorsTurn;
   }
 
-  void Finish(SimTime, const Due& due, std::vector<SteeringEvent>* outcomes) {
+  void Finish(const Due& due, std::vector<SteeringEvent>* outcomes) {
     const SteeringAction& action = due.action;
     outcomes->emplace_back(controller::StepDone{.action = action.number, .attempt = action.attempt});
     if (const auto* test = std::get_if<controller::TestHost>(&action.step)) {
