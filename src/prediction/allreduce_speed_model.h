@@ -9,7 +9,7 @@
 //             Least sum of the root mean squares of the logarithmic errors of T_c and of T's last summand, 1e-3
 //             (gamma - 1)^2 and 1e-2 (beta / alpha)^2, by Levenberg-Marquardt (Eigen) on reweighted squares; bounds by
 //             substitution. Before the first measurement on several nodes, `across` is 1.1 x `inside`.
-// Cost        12 solves of some ten iterations, each O(rows).
+// Cost        at most 12 solves, some 30 iterations together, each O(rows): 1 ms for 15 observations.
 // Guarantees  no parameter is negative, so no time is; T lies between max(T_c, T_n) and T_c + T_n for s = 0.
 // Differs     Levenberg-Marquardt where the published fit uses bounded quasi-Newton; the objective is the same.
 // Reference   Qiao et al., Pollux, OSDI 2021, section 4.1.

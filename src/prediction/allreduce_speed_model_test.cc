@@ -68,6 +68,50 @@ TEST(ReplicaSpeedModelTest, FindsPlantedModels) {
   }
 }
 
+// What the fit minimises (Pollux, section 4.1).
+double ErrorOf(const ReplicaSpeedModel& model, const std::vector<ReplicaObservation>& observations) {
+  double compute = 0;
+  double total = 0;
+  for (const ReplicaObservation& o : observations) {
+    compute += std::pow(std::log(model.ComputeTime(o.configuration) / o.compute_time), 2);
+    total += std::pow(std::log(model.IterationTime(o.configuration) / o.iteration_time), 2);
+  }
+  const double count = static_cast<double>(observations.size());
+  return std::sqrt(compute / count) + std::sqrt(total / count) + 1e-3 * std::pow(model.gamma - 1, 2) +
+         1e-2 * std::pow(model.across.beta / model.across.alpha, 2) +
+         1e-2 * std::pow(model.inside.beta / model.inside.alpha, 2);
+}
+
+TEST(ReplicaSpeedModelTest, NoNeighbourOfAFitIsBetter) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    auto observations = Sample(RandomModel(random), 8);
+    for (ReplicaObservation& o : observations) {
+      o.iteration_time = o.iteration_time * random.Uniform(0.9, 1.1);
+      o.compute_time = o.compute_time * random.Uniform(0.9, 1.1);
+    }
+    const auto fit = FitReplicaSpeedModel(observations);
+    ASSERT_TRUE(fit.ok()) << fit.status().message();
+    const double error = ErrorOf(*fit, observations);
+    for (const double factor : {0.98, 0.999, 1.001, 1.02}) {
+      for (double* (*parameter)(ReplicaSpeedModel*) :
+           {+[](ReplicaSpeedModel* m) { return &m->compute.alpha; },
+            +[](ReplicaSpeedModel* m) { return &m->compute.beta; },
+            +[](ReplicaSpeedModel* m) { return &m->across.alpha; },
+            +[](ReplicaSpeedModel* m) { return &m->across.beta; },
+            +[](ReplicaSpeedModel* m) { return &m->inside.alpha; },
+            +[](ReplicaSpeedModel* m) { return &m->inside.beta; }, +[](ReplicaSpeedModel* m) { return &m->gamma; }}) {
+        ReplicaSpeedModel neighbour = *fit;
+        *parameter(&neighbour) *= factor;
+        // No time depends on a parameter at its lower bound, and gamma has one, too.
+        if (*parameter(&neighbour) < 1e-6 || neighbour.gamma < 1) continue;
+        EXPECT_GT(ErrorOf(neighbour, observations), error - 1e-8);
+      }
+    }
+  }
+}
+
 // At s = 0: gamma = 1 gives the sum, a large gamma approaches the larger of the two.
 TEST(ReplicaSpeedModelTest, TimeLiesBetweenOverlapAndNoOverlap) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {

@@ -137,10 +137,12 @@ void LearnedModels::MeasureReplicas(const ElasticJob& job, ReplicaObservation ob
   observation.iteration_time = Seconds(observation.iteration_time.value() * noise);
   observation.compute_time = Seconds(observation.compute_time.value() * noise);
   speeds.observations.push_back(observation);
-  auto fitted = prediction::FitReplicaSpeedModel(speeds.observations);
-  if (!fitted.ok()) return;
-  speeds.model = *fitted;
-  ++speeds.num_fits;
+}
+
+void LearnedModels::Speeds::Refit() {
+  if (std::exchange(num_fitted, observations.size()) == observations.size()) return;
+  // Never fails: what is observed has run.
+  if (auto fitted = prediction::FitReplicaSpeedModel(observations); fitted.ok()) model = *fitted;
 }
 
 void LearnedModels::Evaluate(JobKnowledge* job, const ElasticJob& running, double now_s) {
@@ -192,17 +194,18 @@ double LearnedModels::RequestedSeconds(uint32_t j, const ElasticJob& job) const 
 void LearnedModels::RefreshSizes(JobKnowledge* job) const {
   const ApplicationProfile& profile = *job->spec->profile;
   const auto speeds = speeds_.find(profile.name());
-  const size_t num_fits = speeds == speeds_.end() ? 0 : speeds->second.num_fits;
-  if (!job->sizes.empty() && job->num_fits == num_fits) return;
-  job->num_fits = num_fits;
+  const size_t num_observations = speeds == speeds_.end() ? 0 : speeds->second.observations.size();
+  if (!job->sizes.empty() && job->num_observations == num_observations) return;
+  job->num_observations = num_observations;
   job->sizes.clear();
+  if (num_observations > 0) speeds->second.Refit();
   MeasuredRatios ratios;
   for (const uint32_t k : RunnableGpus(*job->spec, cluster_)) {
     const BatchSplit split = SplitBatch(profile.limits(), k, job->spec->global_batch, SingleGpuRule::kLargeBatches);
     const auto nodes = static_cast<double>(DensePlacement(k, cluster_.groups.front().gpus_per_node).size());
     const ReplicaConfiguration configuration = ConfigurationOf(split, k, nodes);
     job->sizes.push_back({k, k * cluster_.cores_per_gpu, 0});
-    if (num_fits == 0) continue;
+    if (num_observations == 0) continue;
     job->sizes.back().iteration_s = speeds->second.model.IterationTime(configuration).value();
     const auto measured = speeds->second.known.find(KeyOf(configuration));
     if (measured == speeds->second.known.end()) continue;

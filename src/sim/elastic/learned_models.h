@@ -84,16 +84,19 @@ class LearnedModels {
     size_t num_seen = 0;
     prediction::PredictabilityState state;
     double remaining_iterations = 0;
-    double predicted_end = 0;  // in iterations of the log
-    size_t num_fits = 0;       // of its application, when `sizes` was made
+    double predicted_end = 0;     // in iterations of the log
+    size_t num_observations = 0;  // of its application, when `sizes` was made
     std::vector<scheduling::JobSize> sizes;
     scheduling::PsWorkerJob ps_worker;
   };
   struct Speeds {
     std::map<std::tuple<double, double, double, double>, size_t> known;  // configuration -> observation
     std::vector<prediction::ReplicaObservation> observations;
-    prediction::ReplicaSpeedModel model;
-    size_t num_fits = 0;
+    prediction::ReplicaSpeedModel model;  // of the first num_fitted of them
+    size_t num_fitted = 0;
+
+    // To be called before `model` is used; costs a fit where there are new observations.
+    void Refit();
   };
 
   LearnedModels(std::optional<prediction::PredictabilityModel> classifier, const ElasticCluster& cluster,
@@ -112,8 +115,8 @@ class LearnedModels {
   ElasticCluster cluster_;
   LearnedOptions options_;
   Random noise_;
-  mutable std::vector<JobKnowledge> jobs_;  // [workload]
-  std::map<std::string, Speeds> speeds_;    // by application
+  mutable std::vector<JobKnowledge> jobs_;        // [workload]
+  mutable std::map<std::string, Speeds> speeds_;  // by application
   LearnedPsSpeeds ps_speeds_;
   std::optional<LengthForecasts> lengths_;  // where they come from anything but curves
 };
