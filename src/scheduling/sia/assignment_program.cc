@@ -9,11 +9,14 @@
 #include <CoinPackedMatrix.hpp>
 #include <OsiClpSolverInterface.hpp>
 #include <algorithm>
+#include <cmath>
+#include <span>
 
 namespace fairlead::scheduling::sia {
 namespace {
 
 constexpr double kGap = 1e-4;
+constexpr double kWhole = 1e-9;
 
 // An option as a column of the matrix.
 struct Choice {
@@ -59,6 +62,14 @@ void LoadProgram(const std::vector<std::vector<AssignmentOption>>& options, cons
   for (size_t c = 0; c < choices.size(); ++c) solver->setInteger(static_cast<int>(c));
 }
 
+bool IsWhole(double value) { return std::abs(value - std::round(value)) < kWhole; }
+
+void Take(std::span<const double> solution, const std::vector<Choice>& choices, Assignment* assignment) {
+  for (size_t c = 0; c < choices.size(); ++c) {
+    if (solution[c] > 0.5) (*assignment)[choices[c].job] = choices[c].option;
+  }
+}
+
 }  // namespace
 
 Result<Assignment> SolveAssignment(const std::vector<std::vector<AssignmentOption>>& options, double idle_cost,
@@ -71,20 +82,22 @@ Result<Assignment> SolveAssignment(const std::vector<std::vector<AssignmentOptio
     solver.messageHandler()->setLogLevel(0);
     LoadProgram(options, choices, idle_cost, counts, &solver);
     solver.initialSolve();
+    const std::span<const double> relaxed(solver.getColSolution(), choices.size());
+    if (solver.isProvenOptimal() && std::ranges::all_of(relaxed, IsWhole)) {
+      Take(relaxed, choices, &assignment);
+      return assignment;
+    }
     CbcModel model(solver);
     model.setLogLevel(0);
     model.setAllowableFractionGap(kGap);
     CbcRounding rounding(model);
     model.addHeuristic(&rounding);
     model.branchAndBound();
-    const double* const solution = model.bestSolution();
-    if (solution == nullptr) {
+    if (model.bestSolution() == nullptr) {
       return Internal(fmt::format("sia: the integer program of {} jobs ended with status {} and no solution",
                                   options.size(), model.status()));
     }
-    for (size_t c = 0; c < choices.size(); ++c) {
-      if (solution[c] > 0.5) assignment[choices[c].job] = choices[c].option;
-    }
+    Take({model.bestSolution(), choices.size()}, choices, &assignment);
   } catch (const CoinError& error) {
     return Internal(fmt::format("sia: the integer program of {} jobs: {}", options.size(), error.message()));
   }

@@ -2,7 +2,8 @@
 //
 // Problem     choose at most one option for each job, so that the GPUs of each type suffice and the sum of costs is
 //             least, where a job without an option costs `idle_cost`.
-// Method      COIN-OR CBC, branch and bound over CLP, to a gap of 1e-4.
+// Method      the relaxation by COIN-OR CLP, which is often whole; else branch and bound over it by CBC, to a gap of
+//             1e-4.
 // Cost        an integer program of as many binary variables as options, jobs + types rows; some ms for 100 jobs with
 //             20 options each.
 // Guarantees  same arguments, same answer. Of several optima any.
