@@ -30,12 +30,10 @@ constexpr uint32_t kNumReducedSeeds = 1;
 constexpr uint64_t kNumFaultyHosts = 24;  // the others are spares
 constexpr double kSlowdown = 1.5;
 
-// Who notices faults. Quick people need 10 min from the first failure on, not 2.1 h. Eager steering acts a minute after
-// a job has changed hosts, not ten.
-enum class Watch : uint8_t { kNoFaults, kPeople, kQuickPeople, kC4d, kEagerC4d };
-constexpr std::array kWatches = {Watch::kNoFaults, Watch::kPeople, Watch::kQuickPeople, Watch::kC4d, Watch::kEagerC4d};
-constexpr std::array<std::string_view, 5> kSuffixes = {", no faults", "", ", quick people", "+c4d", "+c4d, eager"};
-constexpr SimDuration kEagerHoldOff(60'000'000'000);
+// Who notices faults. Quick people need 10 min from the first failure on, not 2.1 h.
+enum class Watch : uint8_t { kNoFaults, kPeople, kQuickPeople, kC4d };
+constexpr std::array kWatches = {Watch::kNoFaults, Watch::kPeople, Watch::kQuickPeople, Watch::kC4d};
+constexpr std::array<std::string_view, 4> kSuffixes = {", no faults", "", ", quick people", "+c4d"};
 constexpr SimDuration kQuickSearch(600'000'000'000);
 
 // Of one combination, by seed.
@@ -75,8 +73,7 @@ sim::Scenario Prepare(const sim::Scenario& base, Watch watch, uint64_t seed) {
   scenario.simulation.phase_seed = seed;
   scenario.simulation.host_faults = DrawFaults(seed);
   if (watch == Watch::kNoFaults) scenario.simulation.host_faults.clear();
-  scenario.simulation.health.has_diagnosis = watch >= Watch::kC4d;
-  if (watch == Watch::kEagerC4d) scenario.simulation.health.steering.hold_off = kEagerHoldOff;
+  scenario.simulation.health.has_diagnosis = watch == Watch::kC4d;
   if (watch == Watch::kQuickPeople) scenario.simulation.health.search = kQuickSearch;
   return scenario;
 }

@@ -40,6 +40,11 @@ bool MayActOn(const std::string& job, const JobWatchOptions& options) {
   return identity.has_value() && identity->is_owner_verified && (!options.may_act_on || options.may_act_on(*identity));
 }
 
+HostChoice HostChoiceOf(const std::string& job, const JobWatchOptions& options) {
+  const auto identity = model::ParseJobKey(job);
+  return identity.has_value() && options.host_choice ? options.host_choice(*identity) : HostChoice::kRestart;
+}
+
 bool HasLiving(const ProcessesSeen& look) {
   return std::ranges::any_of(look.processes, [](const telemetry::SeenProcess& process) {
     return process.state != model::ProcessState::kGone;
@@ -159,7 +164,8 @@ void JobWatch::Take(SimTime now, HostId host, const ProcessesSeen& look) {
       job->events.emplace_back(JobRunning{.job = job->id,
                                           .hosts = job->hosts,
                                           .is_new_run = is_new_run,
-                                          .is_owner_verified = MayActOn(job->name, options_)});
+                                          .is_owner_verified = MayActOn(job->name, options_),
+                                          .host_choice = HostChoiceOf(job->name, options_)});
     }
     job->records.push_back(std::move(record));
   }

@@ -76,6 +76,8 @@ struct JobWatchOptions {
   size_t num_over_max = 1000;
   // Whether the operator lets jobs of that owner and name be acted upon; empty: those of all verified owners.
   std::function<bool(const model::JobIdentity&)> may_act_on = {};
+  // What it means that such a job has other hosts; empty: HostChoice::kRestart for each.
+  std::function<HostChoice(const model::JobIdentity&)> host_choice = {};
   // Proofs of findings that are kept when their run is over; the oldest go first.
   size_t num_proofs_max = 200;
   // Jobs at one time; looks of others are dropped and counted.

@@ -25,6 +25,7 @@ using model::FindingState;
 using model::ProcessState;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Pair;
 using testing::SizeIs;
 
 constexpr SimDuration kSecond(1'000'000'000);
@@ -784,9 +785,13 @@ TEST(JobWatchOwnersTest, TheOperatorsMapDecidesWhoseJobsAreActedUpon) {
   Script script;
   JobWatchOptions options;
   options.may_act_on = [](const model::JobIdentity& job) { return job.owner == 1001 && job.name == "gpt"; };
+  options.host_choice = [](const model::JobIdentity& job) {
+    return job.name == "llama" ? HostChoice::kSize : HostChoice::kRestart;
+  };
   JobWatch watch(
       fabric, [&](const std::string&) { return std::make_unique<FakeDiagnosis>(&script); }, options);
   std::map<std::string, bool> verified;
+  std::map<std::string, bool> is_sized;
   for (int64_t second = 1; second < 30; ++second) {
     const SimTime now(second * 1'000'000'000);
     for (const std::string job : {"gpt@1001", "gpt@1002", "llama@1001"}) {
@@ -800,11 +805,13 @@ TEST(JobWatchOwnersTest, TheOperatorsMapDecidesWhoseJobsAreActedUpon) {
     for (const SteeringEvent& event : watch.Tick(now)) {
       if (const auto* running = std::get_if<JobRunning>(&event)) {
         verified[watch.JobName(running->job)] = running->is_owner_verified;
+        is_sized[watch.JobName(running->job)] = running->host_choice == HostChoice::kSize;
       }
     }
   }
   const std::map<std::string, bool> expected = {{"gpt@1001", true}, {"gpt@1002", false}, {"llama@1001", false}};
   EXPECT_EQ(verified, expected);
+  EXPECT_THAT(is_sized, ElementsAre(Pair("gpt@1001", false), Pair("gpt@1002", false), Pair("llama@1001", true)));
 }
 
 // ---- Laws, over random lives of two jobs ----

@@ -26,11 +26,12 @@ void SteeredJobs::Take(SimTime now, const JobRunning& event) {
   SteeredJob& job = jobs_[event.job];
   job.can_shrink = event.can_shrink;
   job.has_unverified_owner = !event.is_owner_verified;
-  job.is_allocated = event.is_allocated;
+  job.host_choice = event.host_choice;
   if (event.is_new_run || job.hosts != event.hosts) job.needs_operator = false;
-  const bool is_restart = !job.hosts.empty() && job.hosts != event.hosts;
-  if (is_restart) {
-    job.held_up.clear();
+  const bool has_moved = !job.hosts.empty() && job.hosts != event.hosts;
+  if (has_moved) job.held_up.clear();
+  // A resize is like a first start, which is not held off either.
+  if (has_moved && job.host_choice == HostChoice::kRestart) {
     job.hold_off_until = std::max(job.hold_off_until, now + hold_off_);
   }
   job.hosts = event.hosts;

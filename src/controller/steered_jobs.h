@@ -6,6 +6,7 @@
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -17,6 +18,13 @@
 #include "codec/record.h"
 #include "controller/steering_events.h"
 #include "model/finding.h"
+
+namespace fairlead::codec {
+
+template <>
+inline constexpr uint64_t kNumEnumerators<controller::HostChoice> = 3;
+
+}  // namespace fairlead::codec
 
 namespace fairlead::controller {
 
@@ -38,12 +46,14 @@ struct SteeredJob {
   bool can_shrink = false;
   bool needs_operator = false;
   bool has_unverified_owner = false;
-  bool is_allocated = false;
+  HostChoice host_choice = HostChoice::kRestart;
   SimTime hold_off_until = {};
   SimTime paused_until = {};
   std::string pause_reason = {};
   std::map<model::FindingId, HeldUp> held_up = {};
   std::set<Judged> judged = {};
+
+  bool is_allocated() const { return host_choice == HostChoice::kAllocator; }
 };
 
 class SteeredJobs {
@@ -121,7 +131,7 @@ void Describe(Archive& archive, Record& kept) {
   archive.Required("can_shrink", job.can_shrink);
   archive.Required("needs_operator", job.needs_operator);
   archive.Optional("has_unverified_owner", job.has_unverified_owner);
-  archive.Optional("is_allocated", job.is_allocated);
+  archive.Optional("host_choice", job.host_choice);
   archive.Required("hold_off_until", job.hold_off_until);
   archive.Required("paused_until", job.paused_until);
   archive.Required("pause_reason", job.pause_reason);

@@ -61,6 +61,20 @@ TEST_F(SteeredJobsTest, AnotherRunHoldsOffAndForgetsWhatWasHeldUp) {
   EXPECT_EQ(jobs_.at(kKnownJob).hosts, TwoHosts(8));
 }
 
+// It has a size chosen for it, as often as the cluster's load changes: like a first start.
+TEST_F(SteeredJobsTest, AResizeForgetsWhatWasHeldUpAndHoldsNothingOff) {
+  for (const HostChoice choice : {HostChoice::kSize, HostChoice::kAllocator}) {
+    jobs_.HoldUp(finding_, "busy");
+    jobs_.Take(SimTime(100), JobRunning{.job = kKnownJob, .hosts = TwoHosts(4), .host_choice = choice});
+    EXPECT_FALSE(jobs_.IsHeldUp(finding_)) << "it was about the hosts before";
+    EXPECT_EQ(jobs_.at(kKnownJob).hold_off_until, SimTime());
+    jobs_.Take(SimTime(100), JobRunning{.job = kKnownJob, .hosts = TwoHosts(0), .host_choice = choice});
+  }
+  jobs_.TakeRestart(SimTime(200), kKnownJob, TwoHosts(8));
+  jobs_.Take(SimTime(300), JobRunning{.job = kKnownJob, .hosts = TwoHosts(4), .host_choice = HostChoice::kSize});
+  EXPECT_EQ(jobs_.at(kKnownJob).hold_off_until, SimTime(800)) << "steering's own restart has not shown its effect yet";
+}
+
 TEST_F(SteeredJobsTest, OnlyANewRunOrOtherHostsSayThatAPersonHasLooked) {
   jobs_.SetNeedsOperator(kKnownJob);
   jobs_.Take(SimTime(1), JobRunning{.job = kKnownJob, .hosts = TwoHosts(0), .is_new_run = false});

@@ -77,7 +77,7 @@ void Steering::Take(SimTime now, const JobRunning& event) {
 }
 
 bool Steering::GoesOn(SimTime now, const JobRunning& event, const SteeringSequence& sequence) {
-  if (jobs_.at(event.job).is_allocated) {
+  if (jobs_.at(event.job).is_allocated()) {
     FollowAllocator(now, event, sequence);
     return true;
   }
@@ -220,7 +220,7 @@ void Steering::Succeed(SimTime now, const SteeringAction& action) {
   if (sequence == nullptr) return;
   if (std::holds_alternative<RestartJob>(action.step)) {
     const SteeredJob& job = jobs_.at(action.job);
-    return EndRestart(now, action.job, std::vector(job.is_allocated ? job.hosts : sequence->hosts));
+    return EndRestart(now, action.job, std::vector(job.is_allocated() ? job.hosts : sequence->hosts));
   }
   sequences_.Advance(now, action);
 }

@@ -14,6 +14,13 @@
 
 namespace fairlead::controller {
 
+// What a change of a job's hosts means that is not steering's.
+enum class HostChoice : uint8_t {
+  kRestart,    // somebody has restarted it elsewhere
+  kSize,       // an allocator changes its size, and its hosts with it: no sign of trouble
+  kAllocator,  // likewise; and the allocator keeps it away from isolated hosts, so that it needs no spares
+};
+
 // What happened.
 struct JobRunning {
   JobId job;
@@ -25,8 +32,7 @@ struct JobRunning {
   bool is_new_run = true;
   // Whether the kernel says whose it is (model/job_identity.h); if not, nothing is done to it.
   bool is_owner_verified = true;
-  // An allocator chooses its hosts, and moves it away from those that are isolated: it needs no spares.
-  bool is_allocated = false;
+  HostChoice host_choice = HostChoice::kRestart;
 };
 struct JobGone {
   JobId job;

@@ -89,7 +89,7 @@ Objection FindLimit(const SteeringView& view, const Finding& finding, const std:
                                   return view.hosts.IsIsolated(host) && std::ranges::count(guilty, host) == 0;
                                 }));
   const size_t num_spares = view.hosts.spares().size();
-  if (!view.job.is_allocated && num_spares < num_to_replace && finding.syndrome != model::Syndrome::kDead) {
+  if (!view.job.is_allocated() && num_spares < num_to_replace && finding.syndrome != model::Syndrome::kDead) {
     return {"spares", fmt::format("{} spares for {}", num_spares, HostCount(num_to_replace)), true};
   }
   if (guilty.empty()) return {};

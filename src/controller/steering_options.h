@@ -23,7 +23,8 @@ struct SteeringOptions {
   uint32_t max_hosts_per_job_hour = 2;
   double max_job_share_per_day = 0.05;
   double max_cluster_share_per_day = 0.02;
-  // No action for that long after a restart of the job, >= 0. Longer: what start-up looks like is not acted upon.
+  // No action for that long after a restart of the job, >= 0; a resize is none (HostChoice). Longer: what did not help
+  // is not done again so soon.
   SimDuration hold_off = SimDuration(600'000'000'000);
   // More guilty hosts of a job at once than that share, 0..1: the fabric or the detector is to blame. One host never
   // is.

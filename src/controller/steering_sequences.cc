@@ -45,7 +45,7 @@ void SteeringSequences::Begin(SimTime now, const Finding& finding, const std::ve
   for (const HostId host : guilty) {
     hosts_->BeginIsolation(host);
     sequence.to_isolate.push_back(host);
-    if (jobs_->at(finding.job).is_allocated) continue;
+    if (jobs_->at(finding.job).is_allocated()) continue;
     sequence.to_replace.push_back(host);
     if (const std::optional<HostId> spare = hosts_->TakeSpare()) sequence.reserved.insert(*spare);
   }
@@ -65,7 +65,7 @@ void SteeringSequences::Continue(SimTime now, JobId job) {
     sequence.to_isolate.pop_front();
     return Send(now, job, IsolateHost{host}, sequence);
   }
-  if (jobs_->at(job).is_allocated) return Send(now, job, RestartJob{job, {}}, sequence);
+  if (jobs_->at(job).is_allocated()) return Send(now, job, RestartJob{job, {}}, sequence);
   if (!sequence.is_stopped) {
     outbox_->Tell(now, ExcuseJob{job, SimTime::Never()}, job, &sequence.finding, "it is about to be stopped");
     return Send(now, job, StopJob{job}, sequence);

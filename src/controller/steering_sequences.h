@@ -6,7 +6,7 @@
 //                                                    v        | ServeWaiting, KeepPlace
 //                                                   waits for a spare, or shrinks
 //
-// A job whose hosts an allocator chooses (JobRunning::is_allocated) is restarted once its guilty hosts are isolated:
+// A job whose hosts an allocator chooses (HostChoice::kAllocator) is restarted once its guilty hosts are isolated:
 // stopping it and finding hosts is up to the allocator.
 //
 // Guarantees  spares that a sequence sets aside are free again when it ends without them; those it has taken are in

@@ -160,7 +160,7 @@ TEST(SteeringTest, IsolatesStopsReplacesAndRestartsInThisOrder) {
 // Without spares, as its allocator finds other hosts, or a smaller size.
 TEST(SteeringTest, AnAllocatedJobIsMovedByItsAllocator) {
   Bench bench(Bench::Acting(), 0);
-  const JobRunning before{.job = kJob, .hosts = Hosts(0, 40), .is_allocated = true};
+  const JobRunning before{.job = kJob, .hosts = Hosts(0, 40), .host_choice = HostChoice::kAllocator};
   bench.Send(1, before);
   std::vector<SteeringAction> actions = bench.Tell(10, FindingAbout(0, {7}, Syndrome::kNonCommSlow));
   ASSERT_EQ(actions.size(), 1u);
@@ -174,19 +174,34 @@ TEST(SteeringTest, AnAllocatedJobIsMovedByItsAllocator) {
   EXPECT_EQ(bench.steering.ConditionOf(HostId(7)), HostCondition::kIsolated);
 
   // It runs elsewhere, and smaller: that is the answer.
-  bench.Send(21, JobRunning{.job = kJob, .hosts = Hosts(50, 20), .is_allocated = true});
+  bench.Send(21, JobRunning{.job = kJob, .hosts = Hosts(50, 20), .host_choice = HostChoice::kAllocator});
   EXPECT_FALSE(bench.steering.IsBusy(kJob));
   EXPECT_EQ(bench.steering.HostsOf(kJob), Hosts(50, 20));
   EXPECT_TRUE(bench.steering.spares().empty());
   EXPECT_EQ(bench.steering.ConditionOf(kJob), JobCondition::kRunning);
 }
 
+TEST(SteeringTest, AFindingAboutAJobJustResizedIsActedUpon) {
+  for (const HostChoice choice : {HostChoice::kRestart, HostChoice::kSize, HostChoice::kAllocator}) {
+    Bench bench;
+    bench.Send(1, JobRunning{.job = kJob, .hosts = Hosts(50, 20), .host_choice = choice});
+    const std::vector<SteeringAction> actions = bench.Tell(40, FindingAbout(0, {57}));
+    if (choice == HostChoice::kRestart) {
+      EXPECT_TRUE(IsAdvice(actions, "restarted recently"));
+      continue;
+    }
+    ASSERT_EQ(actions.size(), 1u);
+    EXPECT_EQ(std::get<IsolateHost>(actions[0].step).host, HostId(57));
+  }
+}
+
 // The allocator resizes the job in the moment in which its host is isolated.
 TEST(SteeringTest, AnAllocatedJobMayMoveWhileItsHostIsIsolated) {
   Bench bench(Bench::Acting(), 0);
-  bench.Send(1, JobRunning{.job = kJob, .hosts = Hosts(0, 40), .is_allocated = true});
+  bench.Send(1, JobRunning{.job = kJob, .hosts = Hosts(0, 40), .host_choice = HostChoice::kAllocator});
   const std::vector<SteeringAction> isolate = bench.Tell(10, FindingAbout(0, {7}, Syndrome::kNonCommSlow));
-  EXPECT_TRUE(bench.Send(11, JobRunning{.job = kJob, .hosts = Hosts(60, 10), .is_allocated = true}).empty());
+  EXPECT_TRUE(
+      bench.Send(11, JobRunning{.job = kJob, .hosts = Hosts(60, 10), .host_choice = HostChoice::kAllocator}).empty());
   const std::vector<SteeringStep> steps = bench.Obey(20, isolate);
   EXPECT_EQ(Count<IsolateHost>(steps), 1u);
   EXPECT_EQ(Count<StopJob>(steps), 0u);

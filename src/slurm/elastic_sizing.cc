@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -63,6 +64,11 @@ void ElasticSizing::Look(const ClusterState& state, const std::set<uint32_t>& st
 ElasticSizing::Sizes ElasticSizing::sizes() const {
   const std::lock_guard lock(mutex_);
   return sizes_;
+}
+
+bool ElasticSizing::Has(uint32_t job) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(sizes_.jobs, [job](const ElasticView& view) { return view.job == job; });
 }
 
 }  // namespace fairlead::slurm

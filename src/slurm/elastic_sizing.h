@@ -3,8 +3,8 @@
 //     iteration times, progress files --> SeenSteps --> ElasticOrders --> events, excuses for jobs that are stopped
 //                                                             '---------> sizes()
 //
-// Thread      that of the engine, which also makes it; sizes() any: the mutex guards what it returns, and nothing is
-//             called while it is held.
+// Thread      that of the engine, which also makes it; sizes() and Has() any: the mutex guards what they return, and
+//             nothing is called while it is held.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +49,8 @@ class ElasticSizing {
   bool IsUnderway(uint32_t job) const { return orders_->IsUnderway(job); }
   bool Takes(const Job& job) const { return orders_->Takes(job); }
   Sizes sizes() const;
+  // Whether it was one of them at the last reading.
+  bool Has(uint32_t job) const;
 
  private:
   ElasticSizing(const service::SchedulerSurroundings* surroundings, Programs* programs, EngineNotes* notes,

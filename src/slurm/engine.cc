@@ -117,6 +117,10 @@ bool Engine::MayActOn(const model::JobIdentity& job) const {
   return found == nullptr || (found->owner == job.owner && found->is_single);
 }
 
+bool Engine::ChoosesSizeOf(const model::JobIdentity& job) const {
+  return sizing_ != nullptr && MayActOn(job) && sizing_->Has(JobNumberOf(job));
+}
+
 service::SchedulerNumbers Engine::numbers() const {
   service::SchedulerNumbers numbers = readings_.shown().numbers;
   StepOrders::Counts orders = orders_.counts();

@@ -281,6 +281,9 @@ TEST_F(EngineTest, ElasticJobsGetTheirSize) {
   WaitUntil([this] { return programs_.With([](FakeSlurm& slurm) { return slurm.jobs[8].hosts.size() == 4; }); });
   WaitUntil([this] { return engine_->numbers().jobs_sized == 1 && engine_->numbers().jobs_sized_waiting == 0; });
   EXPECT_EQ(engine_->numbers().size_changes, 1u);
+  EXPECT_TRUE(engine_->ChoosesSizeOf(*model::ParseJobKey("slurm-8@1001")));
+  EXPECT_FALSE(engine_->ChoosesSizeOf(*model::ParseJobKey("slurm-8@1002"))) << "somebody else's";
+  EXPECT_FALSE(engine_->ChoosesSizeOf(*model::ParseJobKey("slurm-7@1001"))) << "not elastic";
   const auto json = engine_->Routes()[0].show();
   EXPECT_EQ(json["sizes"][0]["job"], 8);
   EXPECT_EQ(json["sizes"][0]["nodes"], 4);

@@ -335,6 +335,9 @@ Status ControllerDaemon::Parts::BuildDiagnosis() {
     loop.watch.may_act_on = [this, by_map = loop.watch.may_act_on](const model::JobIdentity& job) {
       return (!by_map || by_map(job)) && engine_->MayActOn(job);
     };
+    loop.watch.host_choice = [this](const model::JobIdentity& job) {
+      return engine_->ChoosesSizeOf(job) ? controller::HostChoice::kSize : controller::HostChoice::kRestart;
+    };
   }
   auto make_diagnosis = diagnosis::c4d::DiagnoseByC4d(options_.c4d, topology::NamePlaces(fabric_));
   if (!options_.recordings.folder.empty()) {

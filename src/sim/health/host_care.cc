@@ -270,7 +270,8 @@ void HostCare::Begin(SimTime now, const CaredJob& job) {
   for (const GpuId gpu : job.placement.gpus) run.hosts.push_back(fabric_.host_of(gpu));
   std::vector<HostId> hosts = run.hosts;
   hosts.erase(std::ranges::unique(hosts).begin(), hosts.end());
-  Steer(now, {controller::JobRunning{.job = job.id, .hosts = std::move(hosts), .is_allocated = true}});
+  Steer(now, {controller::JobRunning{
+                 .job = job.id, .hosts = std::move(hosts), .host_choice = controller::HostChoice::kAllocator}});
   const auto hit = hit_jobs_.find(job.id);
   if (hit != hit_jobs_.end()) {
     totals_.restarted_gpu_s += SecondsFrom(now, job.first_start) * static_cast<double>(job.placement.gpus.size());
