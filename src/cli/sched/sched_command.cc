@@ -52,6 +52,10 @@ struct SchedRunOptions {
   std::vector<std::string> batch_choosers = {"pollux", "sia"};
   std::string rules = "pollux";
   double declared_share = 1;
+  double declared_error = 1;
+  std::optional<double> mtbf_h;
+  double repair_h = 1;
+  double checkpoint_s = 600;
   double interval_s = 60;
   double restart_s = 30;
   uint64_t seed = 1;
@@ -126,10 +130,16 @@ Result<sim::WorkloadFile> LoadWorkload(const std::string& path, const SchedRunOp
   }
   if (options.rules == "sia") sim::ApplySiaRules(&workload.own.jobs);
   if (options.declared_share < 1) sim::DrawUnpredictable(options.declared_share, options.seed, &workload.own.jobs);
+  if (options.declared_error > 1) sim::DrawDeclaredErrors(options.declared_error, options.seed, &workload.own.jobs);
   return workload;
 }
 
-std::string KnownWords(const std::string& known) {
+std::string KnownWords(const SchedRunOptions& options) {
+  const std::string& known = options.known;
+  if (known == "declared" && options.declared_error > 1) {
+    return fmt::format("declared epochs (wrong by up to {:g} times), jobs that ended and measured speeds",
+                       options.declared_error);
+  }
   if (known == "declared") return "declared epochs, jobs that ended and measured speeds";
   if (known == "history") return "jobs that ended and measured speeds";
   if (known == "oracle") return "true speeds and true remaining work";
@@ -159,9 +169,13 @@ void ChooseBatches(const SchedRunOptions& options, const ChosenPolicy& policy, c
   }
 }
 
-// With several types of GPU, models of speed are those that each job fits.
+// With several types of GPU, models of speed are those that each job fits; and errors are of what is declared.
 Status CheckKnown(const SchedRunOptions& options, const std::vector<ChosenPolicy>& policies,
                   const sim::ElasticCluster& cluster) {
+  if (options.declared_error > 1 && options.known != "declared") {
+    return InvalidArgument(
+        fmt::format("--declared-error: with --known {} nobody declares lengths; use --known declared", options.known));
+  }
   if (cluster.num_types() == 1 || options.known == "fitted") return OkStatus();
   if (LearnedOptionsOf(options)) {
     return InvalidArgument(
@@ -196,8 +210,10 @@ Result<SchedReport> RunAll(const SchedRunOptions& options) {
   std::vector<sim::WorkloadFile> workloads;
   SchedReport report{.workloads = options.workloads,
                      .layout = "",
-                     .known = KnownWords(options.known),
+                     .known = KnownWords(options),
                      .cluster = cluster,
+                     .mtbf_h = options.mtbf_h,
+                     .repair_h = options.repair_h,
                      .has_tenants = !options.tenants.empty(),
                      .runs = {}};
   for (const std::string& path : options.workloads) {
@@ -211,7 +227,14 @@ Result<SchedReport> RunAll(const SchedRunOptions& options) {
   simulation.cluster = cluster;
   simulation.interval_s = options.interval_s;
   simulation.restart_s = options.restart_s;
+  simulation.checkpoint_s = options.checkpoint_s;
   simulation.learned = LearnedOptionsOf(options);
+  if (options.mtbf_h) {
+    simulation.node_events = sim::DrawNodeFailures(cluster.num_nodes(), {.mean_between_s = *options.mtbf_h * 3600,
+                                                                         .repair_s = options.repair_h * 3600,
+                                                                         .end_s = simulation.give_up_s,
+                                                                         .seed = options.seed});
+  }
   if (options.rules == "sia") sim::ApplySiaRules(&simulation);
   for (const ChosenPolicy& policy : policies) {
     SchedRun run{.policy = policy.label, .results = {}, .summary = {}, .wall_s = 0};
@@ -308,6 +331,23 @@ void AddRun(CLI::App& sched, Invocation* invocation) {
   run->add_option("--declared-share", options->declared_share,
                   "Share of jobs, drawn by the seed, whose length is declared or known; the others' never is")
       ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  run->add_option(
+         "--declared-error", options->declared_error,
+         "Users err about lengths: what each declares is wrong by a factor of up to this, either way, drawn by "
+         "the seed; jobs end early, or overrun")
+      ->check(CLI::Range(1.0, 1000.0))
+      ->capture_default_str();
+  run->add_option(
+         "--mtbf-h", options->mtbf_h,
+         "Hours that a node runs on the average until it fails; its jobs go back to their last checkpoint, and "
+         "policies see the nodes that are left; default: none fails")
+      ->check(CLI::Range(0.1, 1e6));
+  run->add_option("--repair-h", options->repair_h, "Hours until a node that failed is back")
+      ->check(CLI::Range(0.1, 1e4))
+      ->capture_default_str();
+  run->add_option("--checkpoint-s", options->checkpoint_s, "Seconds of training between two checkpoints")
+      ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
   std::vector<std::string_view> choosers = scheduling::AllocationPolicyNames();
   choosers.emplace_back("none");

@@ -237,7 +237,7 @@ std::string RenderSchedPage(const SchedReport& report, const std::string& comman
       "Policies know "
       "{}.</p>\n</header>\n",
       report::EscapeMarkup(TitleOf(report)), report::EscapeMarkup(AnswerOf(report)),
-      report::FormatCount(report.num_jobs, "job"), report::EscapeMarkup(DescribeCluster(report.cluster)),
+      report::FormatCount(report.num_jobs, "job"), report::EscapeMarkup(DescribePlace(report)),
       report::EscapeMarkup(report.known));
   body += RenderTable(report);
   const std::vector<PageFigure> sizes = DrawSizes(report);

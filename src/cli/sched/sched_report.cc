@@ -170,10 +170,16 @@ std::string TitleOf(const SchedReport& report) {
   return fmt::format("{} and {} more", report.workloads.front(), report.workloads.size() - 1);
 }
 
+std::string DescribePlace(const SchedReport& report) {
+  const std::string cluster = DescribeCluster(report.cluster);
+  if (!report.mtbf_h) return cluster;
+  return fmt::format("{}, each of which fails every {:g} h on the average, for {:g} h", cluster, *report.mtbf_h,
+                     report.repair_h);
+}
+
 report::Document RenderSched(const SchedReport& report) {
-  report::Document text =
-      fmt::format("{} ({}): {} on {}; policies know {}\n\n", TitleOf(report), report.layout,
-                  report::FormatCount(report.num_jobs, "job"), DescribeCluster(report.cluster), report.known);
+  report::Document text = fmt::format("{} ({}): {} on {}; policies know {}\n\n", TitleOf(report), report.layout,
+                                      report::FormatCount(report.num_jobs, "job"), DescribePlace(report), report.known);
   if (report.num_passed_over > 0) {
     text += fmt::format("{} without GPUs or time skipped\n\n", report::FormatCount(report.num_passed_over, "job"));
   }
@@ -215,6 +221,8 @@ std::string RenderSchedJson(const SchedReport& report) {
                {"workloads", report.workloads},
                {"layout", report.layout},
                {"known", report.known},
+               {"mtbf_h", report.mtbf_h ? Json(*report.mtbf_h) : Json()},
+               {"repair_h", report.mtbf_h ? Json(report.repair_h) : Json()},
                {"cluster", ClusterJson(report.cluster)},
                {"num_jobs", report.num_jobs},
                {"num_passed_over", report.num_passed_over},

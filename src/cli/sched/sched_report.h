@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,9 +28,11 @@ struct SchedReport {
   std::string layout;
   std::string known;  // what policies knew
   sim::ElasticCluster cluster;
-  size_t num_jobs = 0;         // of all workloads
-  size_t num_passed_over = 0;  // that need no GPU, or no time
-  bool has_tenants = false;    // that share the cluster
+  size_t num_jobs = 0;                // of all workloads
+  size_t num_passed_over = 0;         // that need no GPU, or no time
+  std::optional<double> mtbf_h = {};  // of a node; nothing: none fails
+  double repair_h = 0;
+  bool has_tenants = false;  // that share the cluster
   std::vector<SchedRun> runs;
 };
 
@@ -38,7 +41,11 @@ std::string TitleOf(const SchedReport& report);
 
 report::Document RenderSched(const SchedReport& report);
 
-// {"workload" (null where there are several), "workloads", "layout", "known", "cluster", "num_jobs", "runs":
+// "16 nodes of 4 GPUs", and how often they fail.
+std::string DescribePlace(const SchedReport& report);
+
+// {"workload" (null where there are several), "workloads", "layout", "known", "mtbf_h", "repair_h" (null: no node
+// fails), "cluster", "num_jobs", "runs":
 // [{"policy", "jct_s": {"mean", "p50", "p95", "p99", "max"}, "first_wait_s": {…}, "restarts": {"mean", …},
 // "lost_gpu_hours", …, "jobs": […]}]}: docs/reference/json.md.
 std::string RenderSchedJson(const SchedReport& report);

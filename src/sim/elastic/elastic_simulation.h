@@ -25,15 +25,9 @@
 #include "sim/elastic/elastic_job.h"
 #include "sim/elastic/elastic_workload.h"
 #include "sim/elastic/learned_models.h"
+#include "sim/elastic/node_failures.h"
 
 namespace fairlead::sim {
-
-// A node fails, or comes back.
-struct NodeEvent {
-  double time_s = 0;
-  HostId node;
-  bool is_up = false;
-};
 
 struct ElasticOptions {
   ElasticCluster cluster;

@@ -56,6 +56,8 @@ struct ElasticJobSpec {
 
   // Share of the run, 0..1, after which its remaining time is known; nothing = never.
   std::optional<double> predictable_after = 0;
+  // Epochs that its user declares, as a multiple of those that it will train for, > 0; below 1: it overruns.
+  double declared_factor = 1;
 
   bool chooses_batch() const { return batch_menus != nullptr || fitted != GoodputModels::kNone; }
   // Null where it can't run.

@@ -34,7 +34,9 @@ class EpochRun : public TrainingRun {
   // At its batch, to the end. Whole epochs, as in the reference. Of a job that chooses its batch: at the first one.
   double RemainingIterations() const override;
   std::optional<TrainingProgress> ObserveProgress() const override;
-  std::optional<double> declared_epochs() const override { return spec_->profile->num_epochs(); }
+  std::optional<double> declared_epochs() const override {
+    return spec_->declared_factor * spec_->profile->num_epochs();
+  }
   std::optional<double> SecondsAlone() const override;
   void Place(const Allocation& allocation) override;
   double iteration_s() const override { return iteration_s_; }

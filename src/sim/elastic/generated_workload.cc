@@ -36,6 +36,7 @@ constexpr Kind kKinds[] = {
     {"language", {16, 512, 4, 16}, 4, 0, 0.15, 7e-2, 0.02, 0.3, 4000, 10, 0.06},
     {"recommender", {512, 32768, 64, 32768}, 12, 1, 0.004, 6e-7, 0.001, 0.01, 9000, 40, 0.30},
 };
+constexpr uint64_t kDeclaredErrorStream = 0xdec1;
 constexpr uint32_t kMostPerNode = 4;
 constexpr double kNoiseGrowth = 20;  // over a run
 const std::vector<uint32_t> kLargeNodes = {6, 8, 12, 16};
@@ -166,6 +167,11 @@ void DrawUnpredictable(double predictable_share, uint64_t seed, std::vector<Elas
   for (ElasticJobSpec& job : *jobs) {
     if (random.Uniform() >= predictable_share) job.predictable_after.reset();
   }
+}
+
+void DrawDeclaredErrors(double most, uint64_t seed, std::vector<ElasticJobSpec>* jobs) {
+  Random random(CombineHash(seed, kDeclaredErrorStream));
+  for (ElasticJobSpec& job : *jobs) job.declared_factor = std::pow(most, random.Uniform(-1, 1));
 }
 
 }  // namespace fairlead::sim

@@ -36,4 +36,7 @@ Result<std::vector<ElasticJobSpec>> GenerateWorkload(const ProfileSet& profiles,
 // Makes a share of the jobs unpredictable, drawn by `seed`: the others keep what they have.
 void DrawUnpredictable(double predictable_share, uint64_t seed, std::vector<ElasticJobSpec>* jobs);
 
+// Lets users err about lengths by a factor of 1 / most … most, uniform in its logarithm. Args: most >= 1.
+void DrawDeclaredErrors(double most, uint64_t seed, std::vector<ElasticJobSpec>* jobs);
+
 }  // namespace fairlead::sim

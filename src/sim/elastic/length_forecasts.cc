@@ -14,6 +14,15 @@ constexpr double kWidestInterval = 8;
 // The slope that continues a curve is that of its last part.
 constexpr double kLastPart = 0.2;
 
+// Logarithms of ratios that are 1.
+constexpr double kExact = 1e-6;
+// Of what was declared, that the first job which overruns is thought to have left.
+constexpr double kFirstOverrun = 0.1;
+
+bool IsTooWide(const prediction::ServiceEstimate& estimate) {
+  return estimate.Quantile(0.9) > kWidestInterval * estimate.Quantile(0.1);
+}
+
 // GPU-seconds that iterations take at the requested size.
 double ServiceOf(const ElasticJob& job, double iterations, double iteration_s) {
   return iterations * iteration_s * job.sizes()[job.run().requested_size()].num_gpus;
@@ -51,7 +60,10 @@ void LengthForecasts::Observe(const ElasticJob& job, double iteration_s) {
   const bool is_ahead =
       curve.empty() || (progress->epochs > curve.back().first && progress->iterations > curve.back().second);
   if (is_ahead) curve.emplace_back(progress->epochs, progress->iterations);
-  if (job.is_finished() && uses_history_ && iteration_s > 0) {
+  if (!job.is_finished()) return;
+  const auto declared = job.run().declared_epochs();
+  if (declared && job.spec().predictable_after) kept_.Add(KeysOf(job.spec()), progress->epochs / *declared);
+  if (uses_history_ && iteration_s > 0) {
     history_.Add(KeysOf(job.spec()), ServiceOf(job, progress->iterations, iteration_s));
   }
 }
@@ -61,8 +73,21 @@ std::optional<double> LengthForecasts::FromCurve(const ElasticJob& job) const {
   const auto declared = job.run().declared_epochs();
   const auto curve = curves_.find(KeysOf(job.spec()).back());
   if (!progress || !declared || curve == curves_.end()) return std::nullopt;
-  const double left = IterationsAt(curve->second, *declared) - IterationsAt(curve->second, progress->epochs);
-  return std::max(1.0, left);
+  const auto epochs_left = EpochsLeft(job, *declared, progress->epochs);
+  if (!epochs_left) return std::nullopt;
+  const double end = progress->epochs + *epochs_left;
+  return std::max(1.0, IterationsAt(curve->second, end) - IterationsAt(curve->second, progress->epochs));
+}
+
+std::optional<double> LengthForecasts::EpochsLeft(const ElasticJob& job, double declared, double done) const {
+  const auto kept = kept_.Estimate(KeysOf(job.spec()));
+  // Without errors so far, what is declared is what is.
+  const bool is_exact = !kept || (std::abs(kept->log_mean) < kExact && kept->log_sigma < kExact);
+  if (is_exact && done < declared) return declared - done;
+  // It overruns where nobody else has: as much again as that.
+  if (is_exact) return std::max(done - declared, kFirstOverrun * declared);
+  if (IsTooWide(*kept)) return std::nullopt;
+  return declared * kept->ExpectedRemaining(done / declared);
 }
 
 std::optional<double> LengthForecasts::FromHistory(const ElasticJob& job, double iteration_s) const {
@@ -70,7 +95,7 @@ std::optional<double> LengthForecasts::FromHistory(const ElasticJob& job, double
   if (!progress || !(iteration_s > 0)) return std::nullopt;
   const auto estimate = history_.Estimate(KeysOf(job.spec()));
   if (!estimate) return std::nullopt;
-  if (estimate->Quantile(0.9) > kWidestInterval * estimate->Quantile(0.1)) return std::nullopt;
+  if (IsTooWide(*estimate)) return std::nullopt;
   const double attained = ServiceOf(job, progress->iterations, iteration_s);
   return std::max(1.0, estimate->ExpectedRemaining(attained) / ServiceOf(job, 1, iteration_s));
 }

@@ -4,8 +4,11 @@
 // Problem     most jobs end before a loss curve says anything; but users say how many epochs a job shall run, and jobs
 //             of the same kind (application and batch) have run before or run beside it.
 // Method      declared  the kind's curve of iterations by epochs, as far as any of its jobs has come, is continued by
-//                       its last slope to the epochs that are declared: remaining = curve(declared) - curve(now).
-//                       Known as soon as a job of the kind has trained for one interval.
+//                       its last slope to the epochs that are expected: remaining = curve(expected) - curve(now).
+//                       Known as soon as a job of the kind has trained for one interval. Expected are the declared
+//                       ones times what jobs that ended had of theirs (prediction/service_history.h), given how far
+//                       this one has come; so a job that overruns grows again, and users who are always right are
+//                       believed to the letter. Where the 80 % interval is wider than a factor of 8: history.
 //             history   nothing is declared: total service of jobs that ended, in GPU-seconds at the requested size,
 //                       by all, application, application and batch (prediction/service_history.h); what is left is the
 //                       mean of what jobs had left that got as far. Known where the 80 % interval is at most a factor
@@ -43,11 +46,14 @@ class LengthForecasts {
   using Curve = std::vector<std::pair<double, double>>;
   static std::vector<std::string> KeysOf(const ElasticJobSpec& spec);
   std::optional<double> FromCurve(const ElasticJob& job) const;
+  // Epochs that the job has left; nothing where declarations of its kind say too little. Args: declared: in all; done.
+  std::optional<double> EpochsLeft(const ElasticJob& job, double declared, double done) const;
   std::optional<double> FromHistory(const ElasticJob& job, double iteration_s) const;
 
   bool uses_declared_;
   bool uses_history_;
   std::map<std::string, Curve> curves_;  // by kind
+  prediction::ServiceHistory kept_;      // epochs over declared ones, of jobs that ended
   prediction::ServiceHistory history_;
 };
 

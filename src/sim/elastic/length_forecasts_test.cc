@@ -55,6 +55,59 @@ TEST_F(LengthForecastsTest, DeclaredEpochsTellWhatIsLeftAfterOneInterval) {
   EXPECT_FALSE(forecasts.Remaining(ElasticJob(silent, cluster_, {}, 3), 0.1).has_value());
 }
 
+// ---- Users who err ----
+
+TEST_F(LengthForecastsTest, WhatUsersDeclareIsCorrectedByWhatJobsOfTheirKindKept) {
+  workload_.jobs.reserve(16);
+  LengthForecasts forecasts(true, false);
+  const auto run = [&](const std::string& name, double factor, double seconds) {
+    workload_.jobs[(Add(name, "resnet", 20000), workload_.jobs.size() - 1)].declared_factor = factor;
+    ElasticJob job = Begin(workload_.jobs.back());
+    job.Advance(0, seconds, 600);
+    forecasts.Observe(job, 0.1);
+    return job;
+  };
+  // All declare four times as much as they train for.
+  EXPECT_NEAR(*forecasts.Remaining(run("first", 4, 500), 0.1), 75000, 1000) << "nobody has ended yet";
+  for (const char* name : {"a", "b", "c", "d"}) EXPECT_TRUE(run(name, 4, 10000).is_finished());
+  EXPECT_NEAR(*forecasts.Remaining(run("late", 4, 500), 0.1), 15000, 300);
+}
+
+TEST_F(LengthForecastsTest, AJobThatOverrunsHasSomethingLeftAndMoreTheLongerItDoes) {
+  workload_.jobs.reserve(16);
+  LengthForecasts forecasts(true, false);
+  workload_.jobs[(Add("a", "resnet", 20000), 0)].declared_factor = 0.25;
+  ElasticJob job = Begin(workload_.jobs[0]);
+  double before = 0;
+  for (const double seconds : {550.0, 400.0, 600.0}) {
+    job.Advance(0, seconds, 600);
+    forecasts.Observe(job, 0.1);
+    const double left = forecasts.Remaining(job, 0.1).value();
+    EXPECT_GT(left, before);
+    before = left;
+  }
+  EXPECT_NEAR(before, 10500, 300) << "as much as it is beyond what was declared";
+}
+
+// Half of a kind declare ten times too much, half ten times too little: nobody is believed.
+TEST_F(LengthForecastsTest, DeclarationsThatSayNothingAreNotUsed) {
+  workload_.jobs.reserve(16);
+  LengthForecasts forecasts(true, true);
+  for (uint32_t i = 0; i < 8; ++i) {
+    Add(std::string(1, static_cast<char>('a' + i)), "resnet", 20000);
+    workload_.jobs.back().declared_factor = i % 2 == 0 ? 10 : 0.1;
+    ElasticJob job = Begin(workload_.jobs.back());
+    job.Advance(0, 10000, 600);
+    ASSERT_TRUE(job.is_finished());
+    forecasts.Observe(job, 0.1);
+  }
+  Add("late", "resnet", 20000);
+  workload_.jobs.back().declared_factor = 10;
+  ElasticJob late = Begin(workload_.jobs.back());
+  late.Advance(0, 500, 600);
+  EXPECT_NEAR(forecasts.Remaining(late, 0.1).value(), 15000, 1500) << "as jobs that ended have it";
+}
+
 // Two jobs of 2,000 s that ended tell about a third that declares nothing: after 500 s it has about 1,500 s left.
 TEST_F(LengthForecastsTest, JobsThatEndedTellAboutTheirKind) {
   workload_.jobs.reserve(8);
