@@ -78,6 +78,8 @@ constexpr OptionField<AiturboOptions> kAiturboFields[] = {
      "time after which a job counts as if it had half as much to do, s; lower: long jobs end sooner; 0: never"},
     {"max_wait_s", [](AiturboOptions& o) -> double& { return o.max_wait_s; },
      "a job that waited so long goes first, s; lower: shorter longest waits"},
+    {"aged_share", [](AiturboOptions& o) -> double& { return o.aged_share; },
+     "part of the cluster for jobs that waited so long; higher: shorter longest waits under too many jobs"},
     {"fairness", [](AiturboOptions& o) -> double& { return o.fairness; },
      "part of the order of submission in the order of service, 0 to 1; higher: shorter longest waits"},
     {"min_run_s", [](AiturboOptions& o) -> double& { return o.min_run_s; },

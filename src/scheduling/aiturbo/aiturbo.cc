@@ -24,7 +24,7 @@ Status AiturboOptions::Validate() const {
     return InvalidArgument(fmt::format("aiturbo: knee_efficiency is {}; expected above 0, at most 1", knee_efficiency));
   }
   for (const double value : {price_factor, fill_min, hold_s, hold_doubling, restart_factor, restart_budget, age,
-                             min_run_s, patience_s, max_wait_s}) {
+                             min_run_s, patience_s, max_wait_s, aged_share}) {
     if (!(value >= 0)) return InvalidArgument(fmt::format("aiturbo: an option is {}; expected 0 or more", value));
   }
   if (!(stay_factor >= 1)) {
@@ -38,6 +38,13 @@ Status AiturboOptions::Validate() const {
 }
 
 namespace {
+
+// Jobs that wait ask for up to so many times the cluster when it has a bad day; more is a cluster that can't keep up.
+// Higher: under lasting overload long jobs end sooner, and the mean is higher.
+constexpr double kUsualCrowd = 2;
+
+// A job runs for at least so many times what its start has cost. Higher: fewer restarts, short jobs wait longer.
+constexpr double kRestartsToRun = 2;
 
 // Places that go before all others, whatever the score.
 enum class Precedence : uint8_t {
@@ -60,7 +67,7 @@ class Aiturbo : public AllocationPolicy {
     const std::vector<uint32_t> wanted = WantedSizes(snapshot, menus);
     Score(snapshot, menus, wanted, &plan);
     size_t num_first = 0;
-    const ServiceOrder order = Order(snapshot, &plan, &num_first);
+    const ServiceOrder order = Order(snapshot, menus, wanted, &plan, &num_first);
     const SizeRules rules{options_.fill_min,      options_.restart_factor, options_.hold_s,
                           options_.hold_doubling, options_.restart_budget, num_first};
     PlanSizes(snapshot, order, menus, wanted, rules, &plan);
@@ -85,11 +92,12 @@ class Aiturbo : public AllocationPolicy {
   void Score(const AllocationSnapshot& snapshot, const std::vector<JobMenu>& menus, const std::vector<uint32_t>& wanted,
              AllocationPlan* plan) const {
     std::vector<std::optional<double>> keys(snapshot.jobs.size());
+    const double patience_s = PatienceSeconds(snapshot, menus);
     size_t num_predictable = 0;
     for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) {
       const JobSize& size = menus[j].size(wanted[j]);
       const double service = RemainingSeconds(snapshot.jobs[j], size) * snapshot.units.Of(size.resources()) /
-                             PreferenceOf(snapshot, snapshot.jobs[j]);
+                             PreferenceOf(snapshot, snapshot.jobs[j], patience_s);
       // A predictable job of unknown speed counts as unpredictable.
       if (std::isfinite(service)) keys[j] = service;
       num_predictable += keys[j].has_value() ? 1 : 0;
@@ -111,13 +119,24 @@ class Aiturbo : public AllocationPolicy {
   }
 
   // By how many times less a job counts to have left.
-  double PreferenceOf(const AllocationSnapshot& snapshot, const AllocationJob& job) const {
+  double PreferenceOf(const AllocationSnapshot& snapshot, const AllocationJob& job, double patience_s) const {
     const double stays = job.weight * (job.is_running() ? options_.stay_factor : 1);
-    if (options_.patience_s <= 0) return stays;
-    return stays * (1 + (snapshot.now - job.submission).seconds().value() / options_.patience_s);
+    if (patience_s <= 0) return stays;
+    return stays * (1 + (snapshot.now - job.submission).seconds().value() / patience_s);
   }
 
-  double MinRunSeconds(const AllocationJob& job) const { return options_.min_run_s * RestartScale(job); }
+  // Where many wait, and for long, an hour says less about a job.
+  double PatienceSeconds(const AllocationSnapshot& snapshot, const std::vector<JobMenu>& menus) const {
+    double waiting = 0;
+    for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) {
+      if (!snapshot.jobs[j].is_running()) waiting += snapshot.units.Of(menus[j].size(menus[j].requested()).resources());
+    }
+    return options_.patience_s * std::max(1.0, waiting / (kUsualCrowd * snapshot.units.Of(TotalCapacity(snapshot))));
+  }
+
+  double MinRunSeconds(const AllocationJob& job) const {
+    return std::max(options_.min_run_s, kRestartsToRun * job.restart_cost_s);
+  }
 
   Precedence PrecedenceOf(const AllocationSnapshot& snapshot, const AllocationJob& job) const {
     if (job.is_running()) {
@@ -129,11 +148,45 @@ class Aiturbo : public AllocationPolicy {
       const bool is_spent = !job.is_predictable && RestartBudget(options_.restart_budget).IsSpent(job);
       return is_spent && job.memory.start != StartKind::kBackfilled ? Precedence::kSpent : Precedence::kByScore;
     }
-    const double waited_s = (snapshot.now - job.waiting_since).seconds().value();
-    if (waited_s >= std::max(options_.max_wait_s, options_.age * job.executed_s)) return Precedence::kAged;
+    const double waited_s = WaitedSeconds(snapshot, job);
     if (job.executed_s <= 0 || job.memory.promoted_this_stop) return Precedence::kByScore;
     const bool is_due = waited_s > std::max(MinRunSeconds(job), options_.age * job.executed_s);
     return is_due ? Precedence::kPromoted : Precedence::kByScore;
+  }
+
+  static double WaitedSeconds(const AllocationSnapshot& snapshot, const AllocationJob& job) {
+    return (snapshot.now - job.waiting_since).seconds().value();
+  }
+
+  bool IsAged(const AllocationSnapshot& snapshot, const AllocationJob& job) const {
+    return !job.is_running() &&
+           WaitedSeconds(snapshot, job) >= std::max(options_.max_wait_s, options_.age * job.executed_s);
+  }
+
+  // Lets aged jobs go first, longest waiting first, as long as they and those that did so lately have no more than
+  // their share; one may always, whatever its size.
+  void PutAgedFirst(const AllocationSnapshot& snapshot, const std::vector<JobMenu>& menus,
+                    const std::vector<uint32_t>& wanted, std::vector<Precedence>* precedences) const {
+    const auto units_of = [&](uint32_t j, uint32_t choice) {
+      return snapshot.units.Of(menus[j].size(choice).resources());
+    };
+    const double limit = options_.aged_share * snapshot.units.Of(TotalCapacity(snapshot));
+    double held = 0;
+    std::vector<uint32_t> aged;
+    for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) {
+      const bool is_kept = (*precedences)[j] == Precedence::kProtected &&
+                           snapshot.jobs[j].memory.start == StartKind::kAged && menus[j].current();
+      if (is_kept) held += units_of(j, *menus[j].current());
+      if (IsAged(snapshot, snapshot.jobs[j])) aged.push_back(j);
+    }
+    std::ranges::stable_sort(aged, {}, [&](uint32_t j) { return snapshot.jobs[j].waiting_since; });
+    // None is passed over, or small ones would keep a large one waiting.
+    for (const uint32_t j : aged) {
+      const double more = units_of(j, wanted[j]);
+      if (held > 0 && held + more > limit) break;
+      held += more;
+      (*precedences)[j] = Precedence::kAged;
+    }
   }
 
   // How each job that starts does so, for the times to come.
@@ -162,13 +215,15 @@ class Aiturbo : public AllocationPolicy {
   }
 
   // Writes how many jobs go before those that have to save restarts.
-  ServiceOrder Order(const AllocationSnapshot& snapshot, AllocationPlan* plan, size_t* num_first) const {
+  ServiceOrder Order(const AllocationSnapshot& snapshot, const std::vector<JobMenu>& menus,
+                     const std::vector<uint32_t>& wanted, AllocationPlan* plan, size_t* num_first) const {
     std::vector<Precedence> precedences;
+    for (const AllocationJob& job : snapshot.jobs) precedences.push_back(PrecedenceOf(snapshot, job));
+    PutAgedFirst(snapshot, menus, wanted, &precedences);
     for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) {
       const AllocationJob& job = snapshot.jobs[j];
-      precedences.push_back(PrecedenceOf(snapshot, job));
-      const bool is_promoted = precedences.back() == Precedence::kPromoted;
-      plan->jobs[j].reason.is_aged = precedences.back() == Precedence::kAged;
+      const bool is_promoted = precedences[j] == Precedence::kPromoted;
+      plan->jobs[j].reason.is_aged = precedences[j] == Precedence::kAged;
       plan->jobs[j].reason.was_promoted = is_promoted || plan->jobs[j].reason.is_aged;
       plan->jobs[j].memory.promoted_this_stop = !job.is_running() && (is_promoted || job.memory.promoted_this_stop);
     }

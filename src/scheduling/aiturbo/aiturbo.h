@@ -8,18 +8,22 @@
 // Method      0. want     congestion_price.h: what each job is to get, the less the more jobs wait
 //             1. order    predictable: position by V / (1 + time since submission / patience), a running job's V
 //                         divided by stay_factor, too, and each one's by its weight; times (all / predictable). Others:
-//                         position among all by the level of attained service (ballots.h). Smaller number first.
+//                         position among all by the level of attained service (ballots.h). Smaller number first. While
+//                         more than twice the cluster is waited for, patience grows in proportion: an hour of waiting
+//                         says less about a job then.
 //             2. protect  an unpredictable job that has run for less than min_run is not stopped; a stopped one that
 //                         has waited longer than max(min_run, age * executed) goes first, once per stop.
-//             3. aged     any job that has waited for max(max_wait, age * executed) since its submission or last stop
-//                         goes before all but protected ones until it starts, longest first, and is then protected for
-//                         min_run. While one waits, jobs that start are not protected: what is free is used, and given
-//                         back to it.
+//             3. aged     a job that has waited for max(max_wait, age * executed) since its submission or last stop
+//                         goes before all but protected ones until it starts, and is then protected for min_run; the
+//                         longest waiting first, as many as fit into aged_share of the cluster with those that are
+//                         still protected so, but one at least: where everybody is aged, order would be by submission.
+//                         While one waits, jobs that start are not protected: what is free is used, and given back to
+//                         it.
 //             4. sizes    size_planner.h: what is wanted, fill, hysteresis; restart_budget.h: jobs with many restarts.
 //             5. place    packing.h: few nodes for each.
 // Cost        O((jobs * sizes + units) log jobs). See BM_Decide/aiturbo.
-// Guarantees  no job that fits into the cluster waits forever, whatever comes after it: once it is aged, only those
-//             that were aged before it, and protected ones, which become no more, go first. Restarts of a job:
+// Guarantees  no job that fits into the cluster waits forever, whatever comes after it: aged jobs go first in the order
+//             of their waits, none is passed over, and protected ones become no more while it waits. Restarts of a job:
 //             restart_budget.h. All unpredictable: order by attained service. All predictable: by
 //             remaining service and age.
 // Differs     from the paper in sizes (it changes them by single units) and in the order (it adds both ballots, and has
@@ -59,8 +63,8 @@ struct AiturboOptions {
   double round_s = 240;
   // A stopped job goes first when it has waited for `age` times what it has executed, and at least `min_run_s`. Lower:
   // long jobs come back sooner, at the cost of short ones.
-  double age = 2;
-  // An unpredictable job is not stopped earlier, seconds; longer where a restart takes more than 30 s, in proportion.
+  double age = 8;
+  // An unpredictable job is not stopped earlier, seconds; nor before twice what its restart has cost.
   // Higher: fewer restarts, short jobs wait longer.
   double min_run_s = 600;
   // A running job is preferred as if it had this many times less to do, >= 1. Higher: fewer stops.
@@ -70,6 +74,9 @@ struct AiturboOptions {
   double patience_s = 600;
   // A job that has waited so long goes first, seconds. Lower: shorter longest waits, and longer completion.
   double max_wait_s = 14400;
+  // Share of the cluster for jobs that go first so, until they may be stopped again, >= 0; one may always. Higher:
+  // shorter longest waits where more jobs come than the cluster can do, and longer completion.
+  double aged_share = 0.25;
   // phi: the order is (1 - phi) of the one above and phi of that of submission, 0 to 1.
   double fairness = 0;
   // Adds ballot (a) to (b), as the paper does.

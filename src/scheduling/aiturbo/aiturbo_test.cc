@@ -293,12 +293,65 @@ TEST(AiturboTest, AnUnpredictableJobRunsForAWhile) {
   EXPECT_THAT(GpusOf(policy->Decide(example.snapshot).value()), ElementsAre(2, 0));
 }
 
-// Executed 1000 s: after 2 * 1000 s of waiting it goes first, once.
+// A start that took 500 s is to be used for 1000.
+TEST(AiturboTest, AJobRunsForTwiceWhatItsRestartCosts) {
+  ExampleSnapshot example(1, 2);
+  example.AddJob(2, 1, 100);
+  AllocationJob& running = example.AddJob(2, 1, 100);
+  running.is_predictable = false;
+  running.requested = 1;
+  running.attained_service = 1e9;
+  running.current = {{HostId(0), 2, 0}};
+  running.restart_cost_s = 500;
+  running.running_since = example.snapshot.now - SimDuration::FromSeconds(Seconds(999));
+  const auto policy = CreateAiturbo().value();
+  EXPECT_THAT(GpusOf(policy->Decide(example.snapshot).value()), ElementsAre(0, 2));
+  example.snapshot.jobs[1].running_since = example.snapshot.now - SimDuration::FromSeconds(Seconds(1000));
+  EXPECT_THAT(GpusOf(policy->Decide(example.snapshot).value()), ElementsAre(2, 0));
+}
+
+// 32 GPUs are held by a job of unknown length that has had its time. One short job has just come; two dozen others have
+// waited for longer than they should.
+TEST(AiturboTest, JobsThatWaitedTooLongHaveTheirShareOfTheCluster) {
+  ExampleSnapshot example(8, 4);
+  AllocationJob& shortest = example.AddJobWith({{8, 0, 1.0}}, 1);
+  shortest.submission = shortest.waiting_since = example.snapshot.now - SimDuration::FromSeconds(Seconds(60));
+  for (int i = 0; i < 24; ++i) {
+    AllocationJob& aged = example.AddJobWith({{4, 0, 1.0}}, 1e6);
+    aged.submission = aged.waiting_since = example.snapshot.now - SimDuration::FromSeconds(Seconds(20'000 - i));
+  }
+  const AllocationPlan plan = CreateAiturbo().value()->Decide(example.snapshot).value();
+  for (size_t j = 0; j < plan.jobs.size(); ++j) {
+    EXPECT_EQ(plan.jobs[j].reason.is_aged, j == 1 || j == 2)
+        << "a quarter of 32 GPUs, longest waiting first; job " << j;
+  }
+  EXPECT_EQ(GpusOf(plan)[0], 8u);
+  AiturboOptions whole;
+  whole.aged_share = 1;
+  EXPECT_EQ(GpusOf(CreateAiturbo(whole).value()->Decide(example.snapshot).value())[0], 0u);
+}
+
+// A job of twice the work that came 1000 s earlier goes first on a usual day, and not where ten clusters are waited for.
+TEST(AiturboTest, WhereManyWaitAnHourSaysLess) {
+  for (const int others : {0, 40}) {
+    ExampleSnapshot example(1, 4);
+    AllocationJob& newer = example.AddJobWith({{4, 0, 1.0}}, 100);
+    newer.submission = newer.waiting_since = example.snapshot.now;
+    AllocationJob& older = example.AddJobWith({{4, 0, 1.0}}, 200);
+    older.submission = older.waiting_since = example.snapshot.now - SimDuration::FromSeconds(Seconds(1000));
+    for (int i = 0; i < others; ++i) example.AddJobWith({{4, 0, 1.0}}, 1e6);
+    const AllocationPlan plan = CreateAiturbo().value()->Decide(example.snapshot).value();
+    EXPECT_EQ(GpusOf(plan)[0], others == 0 ? 0u : 4u);
+    EXPECT_EQ(GpusOf(plan)[1], others == 0 ? 4u : 0u);
+  }
+}
+
+// Executed 1000 s: after 8 * 1000 s of waiting it goes first, once.
 TEST(AiturboTest, AStoppedJobComesBackOnce) {
   ExampleSnapshot example(1, 2);
   AllocationJob& stopped = example.AddJob(2, 1, 1e6);
   stopped.executed_s = 1000;
-  stopped.waiting_since = example.snapshot.now - SimDuration::FromSeconds(Seconds(2001));
+  stopped.waiting_since = example.snapshot.now - SimDuration::FromSeconds(Seconds(8001));
   example.AddJob(2, 1, 10);
   const auto policy = CreateAiturbo().value();
   const AllocationPlan plan = policy->Decide(example.snapshot).value();
