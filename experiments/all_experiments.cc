@@ -5,6 +5,7 @@
 #include "experiments/aiturbo-example/aiturbo_example.h"
 #include "experiments/aiturbo-jct/aiturbo_jct.h"
 #include "experiments/aiturbo-speed-model/aiturbo_speed_model.h"
+#include "experiments/aiturbo-stress/aiturbo_stress.h"
 #include "experiments/aiturbo-utilization/aiturbo_utilization.h"
 #include "experiments/c4d-confusion/c4d_confusion.h"
 #include "experiments/c4d-delay-matrix/c4d_delay_matrix.h"
@@ -62,6 +63,7 @@ std::vector<experiment::Experiment> AllExperiments() {
       {"c4d-downtime", FindEmbeddedText("experiments/c4d-downtime/paper.yaml"), c4d_downtime::Run},
       {"aiturbo-example", FindEmbeddedText("experiments/aiturbo-example/paper.yaml"), aiturbo_example::Run},
       {"aiturbo-jct", FindEmbeddedText("experiments/aiturbo-jct/paper.yaml"), aiturbo_jct::Run},
+      {"aiturbo-stress", FindEmbeddedText("experiments/aiturbo-stress/paper.yaml"), aiturbo_stress::Run, true},
       {"aiturbo-utilization", FindEmbeddedText("experiments/aiturbo-utilization/paper.yaml"), aiturbo_utilization::Run},
       {"aiturbo-decision-time", FindEmbeddedText("experiments/aiturbo-decision-time/paper.yaml"),
        aiturbo_decision_time::Run},

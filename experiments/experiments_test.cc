@@ -1,4 +1,5 @@
 // The experiments themselves: tables that fit their code, exact examples, laws of the micro-benchmark.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,6 +17,7 @@
 #include "experiments/crux-near-optimality/case_tests.h"
 #include "experiments/crux-near-optimality/given_paths.h"
 #include "experiments/crux-testbed/testbed_setup.h"
+#include "scheduling/allocation_registry.h"
 
 namespace fairlead::experiments {
 namespace {
@@ -58,6 +60,23 @@ TEST(AllExperimentsTest, EachHasAFolderWithItsPages) {
     EXPECT_TRUE(std::filesystem::exists(folder / "README.md")) << folder;
     const auto paper = PaperTableOf(entry);
     EXPECT_TRUE(paper.ok()) << paper.status().message();
+  }
+}
+
+// A policy that is added has rows in the experiment that compares all of them, or that can't be run any more.
+TEST(AllExperimentsTest, EveryAllocationPolicyHasItsRows) {
+  const auto paper = PaperTableOf(Find("aiturbo-jct"));
+  ASSERT_TRUE(paper.ok()) << paper.status().message();
+  std::set<std::string> names;
+  for (const experiment::PaperRow& row : paper->rows) names.insert(row.name);
+  for (const std::string_view policy : scheduling::AllocationPolicyNames()) {
+    for (const char* const label : {"generated", "benchmark"}) {
+      EXPECT_TRUE(names.contains(fmt::format("{}, {}: mean JCT", label, policy))) << policy;
+      EXPECT_TRUE(names.contains(fmt::format("{}, {}: restarts per job", label, policy))) << policy;
+    }
+    for (int w = 1; w <= 4; ++w) {
+      EXPECT_TRUE(names.contains(fmt::format("benchmark {}, {}: mean JCT", w, policy))) << policy;
+    }
   }
 }
 

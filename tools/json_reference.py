@@ -102,7 +102,7 @@ class Reference:
             ("check", ("check", "my.yaml")),
             ("sim chaos", ("sim", "chaos", "--seeds", "2")),
             ("sim fwl", ("sim", "fwl", "a.fwl")),
-            ("sched run", ("sched", "run", "sched.csv", "--policy", "tiresias")),
+            ("sched run", ("sched", "run", "sched.csv", "--policy", "tiresias", "--mtbf-h", "1000")),
             ("workload show", ("workload", "show", str(self.source / "workloads/moe-32.txt"))),
             ("fabric show", ("fabric", "show", str(self.source / "fabrics/crux-testbed.yaml"))),
             ("job check", ("job", "check", str(self.source / "tests/e2e/elastic_job.sh"))),

@@ -170,7 +170,8 @@ class Aiturbo : public AllocationPolicy {
     const auto units_of = [&](uint32_t j, uint32_t choice) {
       return snapshot.units.Of(menus[j].size(choice).resources());
     };
-    const double limit = options_.aged_share * snapshot.units.Of(TotalCapacity(snapshot));
+    const double total = snapshot.units.Of(TotalCapacity(snapshot));
+    const double limit = options_.aged_share * total;
     double held = 0;
     std::vector<uint32_t> aged;
     for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) {
@@ -180,9 +181,10 @@ class Aiturbo : public AllocationPolicy {
       if (IsAged(snapshot, snapshot.jobs[j])) aged.push_back(j);
     }
     std::ranges::stable_sort(aged, {}, [&](uint32_t j) { return snapshot.jobs[j].waiting_since; });
-    // None is passed over, or small ones would keep a large one waiting.
+    // None that could start is passed over, or small ones would keep a large one waiting.
     for (const uint32_t j : aged) {
       const double more = units_of(j, wanted[j]);
+      if (more > total) continue;  // until nodes come back
       if (held > 0 && held + more > limit) break;
       held += more;
       (*precedences)[j] = Precedence::kAged;

@@ -331,7 +331,19 @@ TEST(AiturboTest, JobsThatWaitedTooLongHaveTheirShareOfTheCluster) {
   EXPECT_EQ(GpusOf(CreateAiturbo(whole).value()->Decide(example.snapshot).value())[0], 0u);
 }
 
-// A job of twice the work that came 1000 s earlier goes first on a usual day, and not where ten clusters are waited for.
+// Nodes are away, so that it can't start.
+TEST(AiturboTest, AJobThatIsTooLargeForNowKeepsNobodyWaiting) {
+  ExampleSnapshot example(2, 4);
+  for (const uint32_t gpus : {16, 4}) {
+    AllocationJob& aged = example.AddJobWith({{gpus, 0, 1.0}}, 1e6);
+    aged.submission = aged.waiting_since = example.snapshot.now - SimDuration::FromSeconds(Seconds(20'000));
+  }
+  AllocationJob& shortest = example.AddJobWith({{8, 0, 1.0}}, 1);
+  shortest.submission = shortest.waiting_since = example.snapshot.now;
+  EXPECT_THAT(GpusOf(CreateAiturbo().value()->Decide(example.snapshot).value()), ElementsAre(0, 4, 0));
+}
+
+// A job of twice the work that came 1000 s earlier goes first on a usual day, not where ten clusters are waited for.
 TEST(AiturboTest, WhereManyWaitAnHourSaysLess) {
   for (const int others : {0, 40}) {
     ExampleSnapshot example(1, 4);
