@@ -3,8 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
-#include "base/whole_number.h"
 #include "cli/named_choice.h"
+#include "scheduling/policy_settings.h"
 #include "slurm/engine.h"
 
 namespace fairlead::cli {
@@ -55,14 +55,10 @@ Result<slurm::ElasticOptions> ToElasticOptions(const SlurmCommandOptions& option
   elastic.partitions = options.elastic;
   elastic.policy = options.allocation;
   elastic.restart_cost_s = options.restart_s;
-  for (const std::string& setting : options.settings) {
-    const size_t equals = setting.find('=');
-    double value = 0;
-    if (equals == std::string::npos || equals == 0 || !ParseWhole(setting.substr(equals + 1), &value)) {
-      return InvalidArgument("--allocation-option: expected NAME=NUMBER, found '" + setting + "'");
-    }
-    elastic.settings[setting.substr(0, equals)] = value;
-  }
+  FL_ASSIGN_OR_RETURN(
+      const std::vector<scheduling::PolicySetting> settings,
+      scheduling::ParsePolicySettings(options.settings, std::vector{options.allocation}, "--allocation-option"));
+  elastic.settings = scheduling::SettingsOf(settings, options.allocation);
   const Status status = elastic.Validate();
   if (!status.ok()) return Status(status.code(), "--allocation: " + status.message());
   return elastic;

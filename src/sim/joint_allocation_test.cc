@@ -104,6 +104,29 @@ TEST(JointAllocationTest, SameSeedSameHistoryAtAnyNumberOfThreads) {
   EXPECT_GE(hashes.size(), 4u) << "policies should differ";
 }
 
+TEST(JointAllocationTest, OptionsOfPoliciesAreThoseOfTheScenario) {
+  const auto with = [](const std::string& more) { return std::string(kContended) + more; };
+  const Scenario scenario = Parse(with("allocation_settings: [hold_s=100000, aiturbo.fairness=1]\n"));
+  const SimulationReport usual = Simulate(Parse(kContended));
+  const SimulationReport changed = Simulate(scenario);
+  for (size_t i = 0; i < usual.runs.size(); ++i) {
+    const bool is_changed = usual.runs[i].allocation == "aiturbo";
+    EXPECT_EQ(usual.runs[i].event_hash != changed.runs[i].event_hash, is_changed) << usual.runs[i].policy;
+  }
+  const auto message = [&](const std::string& setting) {
+    return std::string(
+        ParseScenario(with("allocation_settings: [" + setting + "]\n"), "s.yaml", {}).status().message());
+  };
+  EXPECT_THAT(message("hold=3"), HasSubstr("did you mean"));
+  EXPECT_THAT(message("gavel.round_s=3"), HasSubstr("not run"));
+  EXPECT_THAT(message("fairness=2"), HasSubstr("expected 0 to 1"));
+  std::string fixed = with("allocation_settings: [hold_s=3]\n");
+  fixed.erase(fixed.find("allocation: ["),
+              std::string("allocation: [fcfs, tiresias, aiturbo, aiturbo-literal]\n").size());
+  EXPECT_THAT(std::string(ParseScenario(fixed, "s.yaml", {}).status().message()),
+              HasSubstr("only where the scenario has the key allocation"));
+}
+
 // Jobs of fixed size that fill hosts, need no network and cost nothing to start: first come, first served by the
 // allocation policy and by the controller's own queue are the same.
 TEST(JointAllocationTest, FixedSizesUnderFcfsAreTheQueue) {

@@ -38,6 +38,7 @@
 #include "collective/model_profiles.h"
 #include "controller/cluster_controller.h"
 #include "model/job.h"
+#include "scheduling/policy_settings.h"
 #include "sim/cluster_simulation.h"
 #include "sim/scenario_draws.h"
 #include "sim/scenario_job.h"
@@ -54,6 +55,7 @@ struct Scenario {
   std::string placement = "locality-first";
   uint64_t placement_seed = 1;
   std::vector<std::string> allocations;  // each with each of `policies`; empty: sizes are fixed
+  std::vector<scheduling::PolicySetting> allocation_settings = {};
   bool learns_speeds = true;
   collective::ModelProfiles profiles;
   uint32_t qps_per_connection = 1;

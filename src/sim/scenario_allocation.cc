@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "scheduling/allocation_registry.h"
+#include "scheduling/policy_settings.h"
 
 namespace fairlead::sim {
 namespace {
@@ -90,11 +91,29 @@ void FixParallelism(const Scenario& scenario, ScenarioJob* entry) {
   profiled->parallelism = collective::DefaultParallelism(**profile, entry->job.num_gpus, entry->job.gpus_per_host);
 }
 
+// Numbers outside their ranges are found where policies are made.
+void ReadSettings(YamlMap& root, Scenario* scenario) {
+  if (!root.Has("allocation_settings")) return;
+  auto settings =
+      scheduling::ParsePolicySettings(root.Strings("allocation_settings"), scenario->allocations, "setting");
+  if (!settings.ok()) return root.Fail("allocation_settings", std::string(settings.status().message()));
+  for (const std::string& name : scenario->allocations) {
+    const auto created = scheduling::CreateAllocationPolicy(name, 1, scheduling::SettingsOf(*settings, name));
+    if (!created.ok()) root.Fail("allocation_settings", std::string(created.status().message()));
+  }
+  scenario->allocation_settings = std::move(settings).value();
+}
+
 }  // namespace
 
 void ReadAllocation(YamlMap& root, Scenario* scenario) {
   scenario->learns_speeds = root.Bool("learn_speeds");
-  if (!root.Has("allocation")) return;
+  if (!root.Has("allocation")) {
+    if (root.Has("allocation_settings")) {
+      root.Fail("allocation_settings", "matters only where the scenario has the key allocation");
+    }
+    return;
+  }
   scenario->allocations = root.Strings("allocation");
   if (scenario->allocations.empty()) root.Fail("allocation", "expected at least one allocation policy");
   for (const std::string& name : scenario->allocations) {
@@ -102,6 +121,7 @@ void ReadAllocation(YamlMap& root, Scenario* scenario) {
       root.Fail("allocation", fmt::format("{} appears twice; expected each once", name));
     }
   }
+  ReadSettings(root, scenario);
   if (root.Has("placement")) {
     root.Fail("placement", "expected no placement beside allocation, which chooses the hosts; leave one out");
   }

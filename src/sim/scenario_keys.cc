@@ -823,6 +823,13 @@ constexpr YamlKey kScenario[] = {
      .example = "[tiresias, aiturbo]",
      .otherwise = "sizes are fixed",
      .choices = scheduling::AllocationPolicyNames},
+    {.name = "allocation_settings",
+     .type = YamlType::kTexts,
+     .meaning = "Options of the policies of `allocation`, as OPTION=NUMBER for all that have it or "
+                "POLICY.OPTION=NUMBER for one: "
+                "`fairlead sched options` lists them.",
+     .example = "[aiturbo.max_wait_s=3600]",
+     .otherwise = "the policies' own"},
     {.name = "learn_speeds",
      .type = YamlType::kSwitch,
      .meaning = "Whether allocation learns from the speeds that jobs reach; otherwise it believes their profiles.",

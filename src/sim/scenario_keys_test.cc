@@ -177,7 +177,7 @@ class ScenarioKeysTest : public ::testing::Test {
   static std::string AdaptRoot(const YamlMapKeys& map, const YamlKey& key, std::string document) {
     const bool is_of_hosts = map.name == "host fault" || map.name == "host event" ||
                              (map.name == "scenario" && key.name.starts_with("host_"));
-    const bool is_allocated = key.name == "allocation" || is_of_hosts;
+    const bool is_allocated = key.name.starts_with("allocation") || is_of_hosts;
     if (IsElastic(map, key) || (is_allocated && key.name != "allocation")) document.insert(1, "allocation: aiturbo, ");
     // Jobs that are allocated for have to end.
     if (is_allocated) document.replace(document.find("gpus: 16"), 8, "gpus: 16, iterations: 10");

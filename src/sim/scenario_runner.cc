@@ -113,7 +113,9 @@ RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, const RunInpu
   std::vector<scheduling::DecisionRecord> decisions;
   std::unique_ptr<scheduling::AllocationPolicy> allocation;
   if (!run.allocation.empty()) {
-    allocation = scheduling::CreateAllocationPolicy(run.allocation, seeds.hash).value();
+    allocation = scheduling::CreateAllocationPolicy(
+                     run.allocation, seeds.hash, scheduling::SettingsOf(scenario.allocation_settings, run.allocation))
+                     .value();
     options.controller.allocation.policy = allocation.get();
     options.controller.allocation.learns_speeds = scenario.learns_speeds;
     if (explained_job)
@@ -172,7 +174,8 @@ Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRun
   }
   FL_RETURN_IF_ERROR(CheckLiveTraffic(scenario, options));
   for (const std::string& allocation : scenario.allocations) {
-    const auto created = scheduling::CreateAllocationPolicy(allocation, 1);
+    const auto settings = scheduling::SettingsOf(scenario.allocation_settings, allocation);
+    const auto created = scheduling::CreateAllocationPolicy(allocation, 1, settings);
     if (!created.ok()) return created.status();
   }
   const std::vector<std::string> fixed = {""};

@@ -19,6 +19,7 @@
 #include "report/number_format.h"
 #include "report/text_table.h"
 #include "scheduling/allocation_registry.h"
+#include "scheduling/policy_settings.h"
 #include "sim/elastic/batch_choice.h"
 #include "sim/elastic/generated_workload.h"
 #include "sim/elastic/sia_rules.h"
@@ -27,8 +28,6 @@
 namespace fairlead::cli {
 
 namespace {
-
-using scheduling::PolicySettings;
 
 // What policies know about jobs.
 constexpr std::array<std::string_view, 6> kKnown = {"declared", "history", "oracle", "learned", "speeds", "fitted"};
@@ -71,21 +70,15 @@ struct ChosenPolicy {
 };
 
 Result<std::vector<ChosenPolicy>> CreatePolicies(const SchedRunOptions& options) {
-  std::vector<Setting> settings;
-  for (const std::string& text : options.settings) {
-    FL_ASSIGN_OR_RETURN(Setting setting, ParseSetting(text));
-    FL_RETURN_IF_ERROR(CheckTaken(setting, options.policies));
-    settings.push_back(std::move(setting));
-  }
+  FL_ASSIGN_OR_RETURN(const std::vector<scheduling::PolicySetting> settings,
+                      scheduling::ParsePolicySettings(options.settings, options.policies, "--set"));
   FL_ASSIGN_OR_RETURN(const std::vector<scheduling::Tenant> tenants, ParseTenants(options.tenants));
   std::vector<ChosenPolicy> chosen;
   for (const std::string& name : options.policies) {
-    PolicySettings own;
     ChosenPolicy policy{name, std::ranges::find(options.batch_choosers, name) != options.batch_choosers.end(), nullptr};
-    for (const Setting& setting : settings) {
-      if (!IsMeantFor(setting, name)) continue;
-      own[setting.option] = setting.value;
-      policy.label += fmt::format(" {}={}", setting.option, setting.value);
+    const scheduling::PolicySettings own = scheduling::SettingsOf(settings, name);
+    for (const scheduling::PolicySetting& setting : settings) {
+      if (IsMeantFor(setting, name)) policy.label += fmt::format(" {}={}", setting.option, setting.value);
     }
     FL_ASSIGN_OR_RETURN(policy.policy, scheduling::CreateAllocationPolicy(name, options.seed, own));
     if (!tenants.empty()) {

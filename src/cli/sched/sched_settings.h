@@ -1,4 +1,4 @@
-// Values of options of `fairlead sched run`: the cluster, and settings of policies.
+// Values of options of `fairlead sched run`: the cluster and its tenants.
 #pragma once
 
 #include <span>
@@ -21,21 +21,5 @@ std::string DescribeCluster(const sim::ElasticCluster& cluster);
 // "research:2,prod:1:16": names, weights, and guaranteed GPUs where there are any. Errors: kInvalidArgument, naming
 // --tenants and what was found.
 Result<std::vector<scheduling::Tenant>> ParseTenants(std::span<const std::string> texts);
-
-// "option=value" for every policy that has the option, "policy.option=value" for one.
-struct Setting {
-  std::string policy;  // empty: all that have it
-  std::string option;
-  double value = 0;
-};
-
-// Errors: kInvalidArgument, naming --set and what was found.
-Result<Setting> ParseSetting(const std::string& text);
-
-// Whether a policy of a run is meant by the setting.
-bool IsMeantFor(const Setting& setting, const std::string& policy);
-
-// Errors: kInvalidArgument: no policy of the run takes the setting, which is a mistake.
-Status CheckTaken(const Setting& setting, std::span<const std::string> policies);
 
 }  // namespace fairlead::cli

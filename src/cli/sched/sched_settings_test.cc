@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "scheduling/allocation_registry.h"
-
 namespace fairlead::cli {
 namespace {
 
@@ -75,48 +73,6 @@ TEST(SchedSettingsTest, TenantsHaveNamesWeightsAndPerhapsQuotas) {
     EXPECT_THAT(std::string(ParseTenants(std::vector{bad}).status().message()), HasSubstr("--tenants: expected"))
         << bad;
   }
-}
-
-TEST(SchedSettingsTest, ASettingMayNameItsPolicy) {
-  const auto all = ParseSetting("interval_s=2.5");
-  ASSERT_TRUE(all.ok());
-  EXPECT_EQ(all->policy, "");
-  EXPECT_EQ(all->option, "interval_s");
-  EXPECT_EQ(all->value, 2.5);
-  const auto one = ParseSetting("aiturbo.interval_s=-1");
-  ASSERT_TRUE(one.ok());
-  EXPECT_EQ(one->policy, "aiturbo");
-  EXPECT_EQ(one->option, "interval_s");
-  EXPECT_EQ(one->value, -1);
-  for (const char* text : {"", "x", "x=", "=1", "x=one", "x=1s", "aiturbo.=1", "x==1", "x=1.2.3"}) {
-    EXPECT_THAT(std::string(ParseSetting(text).status().message()), HasSubstr("--set: expected")) << text;
-  }
-}
-
-// Some policy with an option, and one without it, whatever they are called.
-TEST(SchedSettingsTest, ASettingThatNoPolicyTakesIsAMistake) {
-  std::string with, option, without;
-  for (const auto& name : scheduling::AllocationPolicyNames()) {
-    const auto options = scheduling::AllocationPolicyOptions(std::string(name));
-    if (options.empty()) without = std::string(name);
-    if (options.empty() || !with.empty()) continue;
-    with = std::string(name);
-    option = std::string(options.front().name);
-  }
-  ASSERT_FALSE(with.empty() || without.empty());
-  const std::vector<std::string> both = {without, with};
-  const std::vector<std::string> bare = {without};
-  EXPECT_TRUE(CheckTaken({.policy = "", .option = option}, both).ok());
-  EXPECT_TRUE(CheckTaken({.policy = with, .option = option}, both).ok());
-  EXPECT_THAT(std::string(CheckTaken({.policy = with, .option = option}, bare).message()),
-              HasSubstr("that policy is not run; --policy has " + without));
-  EXPECT_THAT(std::string(CheckTaken({.policy = "", .option = option}, bare).message()),
-              HasSubstr("these policies have no options"));
-  EXPECT_THAT(std::string(CheckTaken({.policy = "", .option = option + "x"}, both).message()),
-              HasSubstr("did you mean"));
-  EXPECT_TRUE(IsMeantFor({.policy = "", .option = option}, with));
-  EXPECT_FALSE(IsMeantFor({.policy = "", .option = option}, without));
-  EXPECT_TRUE(IsMeantFor({.policy = with, .option = "anything"}, with)) << "its own check names the mistake";
 }
 
 }  // namespace
