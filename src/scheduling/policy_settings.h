@@ -1,8 +1,8 @@
 // What users set of allocation policies: "option=value" for every policy that has the option, "policy.option=value" for
 // one.
 //
-// Errors of all of these: kInvalidArgument, with what was found and what is known. Args: where: that begins the message,
-// such as "--set" or "allocation_settings".
+// Errors of all of these: kInvalidArgument, with what was found and what is known. Args: where: the beginning of the
+// message, such as "--set".
 #pragma once
 
 #include <span>
