@@ -21,6 +21,7 @@
 #include "base/random.h"
 #include "experiments/public_data.h"
 #include "report/bar_figure.h"
+#include "report/run_summary.h"
 #include "scheduling/allocation_registry.h"
 #include "sim/elastic/elastic_simulation.h"
 #include "sim/elastic/elastic_summary.h"
@@ -102,11 +103,7 @@ Result<sim::ElasticSummary> Simulate(Jobs jobs, const Hardship& hardship, std::s
   return sim::SummarizeRuns(results, options.cluster);
 }
 
-double MeanOf(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return values.empty() ? std::nan("") : sum / static_cast<double>(values.size());
-}
+double MeanOf(const std::vector<double>& values) { return report::SpreadOf(values).mean; }
 
 // One simulation, and where its result belongs.
 struct Case {

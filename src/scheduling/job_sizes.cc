@@ -90,9 +90,4 @@ Resources FreeCapacity(const AllocationSnapshot& snapshot) {
   return free;
 }
 
-double RestartScale(const AllocationJob& job) {
-  constexpr double kUsualRestartS = 30;
-  return std::max(1.0, job.restart_cost_s / kUsualRestartS);
-}
-
 }  // namespace fairlead::scheduling

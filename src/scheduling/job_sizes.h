@@ -45,9 +45,6 @@ Resources FreeCapacity(const AllocationSnapshot& snapshot);
 // The larger of the part's shares of all GPUs and all cores.
 double DominantShare(const Resources& part, const Resources& total);
 
-// How much longer than 30 s, the cost for which the policies' times are set, a restart of the job takes; at least 1.
-double RestartScale(const AllocationJob& job);
-
 // Submission, then id: how every policy breaks ties.
 inline bool CameFirst(const AllocationJob& a, const AllocationJob& b) {
   return a.submission != b.submission ? a.submission < b.submission : a.id < b.id;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "scheduling/job_sizes.h"
 #include "scheduling/plan_assembly.h"
 
 namespace fairlead::scheduling::aiturbo {
@@ -21,9 +20,10 @@ std::vector<uint32_t> PositionsBy(const AllocationSnapshot& snapshot, double (*k
 
 constexpr double kFirstLevel = 600;
 constexpr double kLevelFactor = 4;
+constexpr double kUsualRestartS = 30;  // for which kFirstLevel is set
 
 double LevelOf(const AllocationJob& job) {
-  const double first = kFirstLevel * RestartScale(job);
+  const double first = kFirstLevel * std::max(1.0, job.restart_cost_s / kUsualRestartS);
   return std::floor(std::log(std::max(job.attained_service / first, 1.0)) / std::log(kLevelFactor));
 }
 
