@@ -8,7 +8,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "base/ids.h"
 #include "base/sim_time.h"
 #include "sim/job_state.h"
 #include "sim/result_collection.h"
@@ -29,12 +31,16 @@ class CarriedAccount {
 
  private:
   size_t BinOf(SimTime time) const;
-  void Book(const JobState& job, size_t transfer, double carried, size_t first_bin, size_t last_bin);
+  void Gather(const JobState& job, size_t transfer, double carried);
+  void Book(const std::vector<float>& activity, size_t first_bin, size_t last_bin);
 
   const topology::Fabric& fabric_;
   uint32_t num_bins_;
   int64_t bin_ns_;
   CarriedBytes carried_;
+  // Bytes of a phase that are being booked, and the links that they are on.
+  IdVector<LinkId, double> gathered_;
+  std::vector<LinkId> links_;
 };
 
 }  // namespace fairlead::sim

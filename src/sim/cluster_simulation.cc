@@ -55,6 +55,7 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
                .num_bins = options.num_bins,
                .fast_forward = options.fast_forward,
                .extrapolate = options.extrapolate,
+               .aggregates = options.aggregate_flows,
                .dcqcn = options.dcqcn,
                .carried = &carried_,
                .recorder = options.recorder}),

@@ -71,6 +71,8 @@ struct SimulationOptions {
   // Where no period shows itself, go on at the mean speeds of a window once these have settled (rate_window.h): for
   // runs of days. Adds an error, which the result states. Needs fast_forward.
   bool extrapolate = false;
+  // Flows that the network can't tell apart are simulated as one (network_layout.h): exact.
+  bool aggregate_flows = true;
   // Each job begins at a random instant within its first solo iteration after placement, so that jobs that start
   // together don't run in step. Drawn from `phase_seed` and the job's id.
   bool random_phase = true;

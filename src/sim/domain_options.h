@@ -13,6 +13,9 @@ struct DomainOptions {
   bool fast_forward = true;
   // Beside exact periods, go on at mean speeds once these have settled; needs fast_forward.
   bool extrapolate = false;
+  // Flows that the network can't tell apart are simulated as one: exact. Not beside `congestion`, which counts queue
+  // pairs one by one.
+  bool aggregates = true;
   // Keeps the account of delay. Needs the jobs' `solo` and healthy_capacities.
   bool follows_delays = false;
   // [link] bytes/s of payload when nothing is broken; outlives the domain.

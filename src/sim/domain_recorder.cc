@@ -13,11 +13,18 @@ namespace {
 // Held up by less than this share of its rate alone, a phase counts as undisturbed.
 constexpr double kLeastMissing = 1e-3;
 
-std::vector<TransferLink> SelectFollowed(const TransferRoute& route, const RunRecorder& recorder) {
-  std::vector<TransferLink> links;
-  for (const TransferLink& use : route.links) {
-    if (recorder.FollowsLoadOf(use.link)) links.push_back(use);
+std::vector<std::pair<LinkId, double>> SelectFollowed(const FluidVariable& variable,
+                                                      const std::vector<TransferRoute>& routes,
+                                                      const RunRecorder& recorder) {
+  std::map<LinkId, uint64_t> crossings;
+  for (const uint32_t t : variable.transfers) {
+    for (const TransferLink& use : routes[t].links) {
+      if (recorder.FollowsLoadOf(use.link)) crossings[use.link] += use.multiplicity;
+    }
   }
+  const double of_one = static_cast<double>(variable.transfers.size()) / variable.num_alike;
+  std::vector<std::pair<LinkId, double>> links;
+  for (const auto& [link, count] : crossings) links.emplace_back(link, static_cast<double>(count) / of_one);
   return links;
 }
 
@@ -33,7 +40,7 @@ DomainRecorder::DomainRecorder(std::span<JobState* const> jobs, const DomainTime
       is_profiled_(std::ranges::any_of(jobs, [](const JobState* job) { return job->watch != nullptr; })) {
   if (recorder_ == nullptr) return;
   for (const FluidVariable& variable : network_->variables()) {
-    links_.push_back(SelectFollowed((*routes[variable.job])[variable.transfers.front()], *recorder_));
+    links_.push_back(SelectFollowed(variable, *routes[variable.job], *recorder_));
   }
 }
 
@@ -53,7 +60,7 @@ void DomainRecorder::RecordTraffic(int64_t until_ns) {
     if (job.watch == nullptr || !job.is_phase_running || !job.watch->counts_phase[job.phase]) continue;
     double rate = 0;
     for (const FluidVariable& variable : network_->VariablesOf(j, job.phase)) {
-      rate += network_->Rate(variable) * variable.parts;
+      rate += network_->Rate(variable) * variable.parts * variable.num_alike;
     }
     TrafficWatch& watch = *job.watch;
     const SimTime from(std::max(time_->now(), watch.from).ns() - watch.from.ns());
@@ -83,7 +90,7 @@ void DomainRecorder::AddLoads(const FluidVariable& variable, std::map<LinkId, do
   const JobState& job = *jobs_[variable.job];
   const double rate = network_->Rate(variable);
   if (!job.senders.choice) {
-    for (const TransferLink& use : links_[variable.flow.index()]) (*loads)[use.link] += rate * use.multiplicity;
+    for (const auto& [link, share] : links_[variable.flow.index()]) (*loads)[link] += rate * share;
     return;
   }
   // They are where they have chosen to be, not on all of their candidates.

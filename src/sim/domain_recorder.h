@@ -54,9 +54,10 @@ class DomainRecorder {
   const DomainTime* time_;
   DomainNetwork* network_;
   RunRecorder* recorder_;
-  std::vector<std::vector<TransferLink>> links_;  // [variable] whose load is followed; empty without recorder
-  std::vector<std::set<LinkId>> loaded_;          // [job] on which it has a load, as last recorded
-  bool is_profiled_;                              // one of the jobs
+  // [variable] links whose load is followed, and how much of its rate they carry; empty without recorder
+  std::vector<std::vector<std::pair<LinkId, double>>> links_;
+  std::vector<std::set<LinkId>> loaded_;  // [job] on which it has a load, as last recorded
+  bool is_profiled_;                      // one of the jobs
 };
 
 }  // namespace fairlead::sim

@@ -62,7 +62,7 @@ struct OneLink {
     return pointers;
   }
   NetworkLayout Layout(const IdVector<LinkId, double>* healthy_capacities = nullptr) {
-    return ComputeNetworkLayout(jobs, Routes(), sharing, capacities, healthy_capacities);
+    return ComputeNetworkLayout(jobs, Routes(), sharing, capacities, healthy_capacities, false);
   }
 };
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
-#include <utility>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "base/disjoint_sets.h"
@@ -57,6 +57,34 @@ TransferRoute ComputeWidestRoute(const JobState& job, const Transfer& transfer,
   return route;
 }
 
+// Appends the links of a bundle. Parts of one repeat the links that they share at the same places of a part, in runs.
+void AddCrossings(const model::Path& path, uint32_t times, std::vector<TransferLink>* links) {
+  const size_t first = links->size();
+  const size_t hops = path.empty() ? 1 : path.size() / traffic::NumParts(path);
+  for (size_t i = 0; i < path.size(); ++i) {
+    TransferLink* const before = i >= hops ? &(*links)[first + i % hops] : nullptr;
+    if (before != nullptr && before->link == path[i]) {
+      before->multiplicity += times;
+    } else {
+      links->push_back({path[i], times});
+    }
+  }
+}
+
+// Makes of several uses of a link one.
+void MergeCrossings(std::vector<TransferLink>* links) {
+  std::ranges::sort(*links, {}, &TransferLink::link);
+  size_t kept = 0;
+  for (size_t i = 1; i < links->size(); ++i) {
+    if ((*links)[i].link == (*links)[kept].link) {
+      (*links)[kept].multiplicity += (*links)[i].multiplicity;
+    } else {
+      (*links)[++kept] = (*links)[i];
+    }
+  }
+  if (!links->empty()) links->resize(kept + 1);
+}
+
 }  // namespace
 
 TransferRoute ComputeRoute(const JobState& job, const Transfer& transfer, const IdVector<LinkId, double>& capacities) {
@@ -67,22 +95,15 @@ TransferRoute ComputeRoute(const JobState& job, const Transfer& transfer, const 
     route.parts = std::lcm(route.parts, traffic::NumParts(job.paths[flow]));
     FL_CHECK_MSG(route.parts <= kMostParts, "too many parts of a flow");
   }
-  std::vector<LinkId> crossings;
-  for (uint32_t flow : transfer.flows) {
+  for (const uint32_t flow : transfer.flows) {
     is_cut |= job.paths[flow].empty();
     const uint32_t times = route.parts == 1 ? 1 : route.parts / traffic::NumParts(job.paths[flow]);
-    for (uint32_t i = 0; i < times; ++i) {
-      crossings.insert(crossings.end(), job.paths[flow].begin(), job.paths[flow].end());
-    }
+    AddCrossings(job.paths[flow], times, &route.links);
   }
-  std::sort(crossings.begin(), crossings.end());
+  MergeCrossings(&route.links);
   route.top_rate = is_cut ? 0 : std::numeric_limits<double>::infinity();
-  for (size_t i = 0; i < crossings.size();) {
-    size_t end = i;
-    while (end < crossings.size() && crossings[end] == crossings[i]) ++end;
-    route.links.push_back({crossings[i], static_cast<uint32_t>(end - i)});
-    route.top_rate = std::min(route.top_rate, capacities[crossings[i]] / static_cast<double>(end - i) * route.parts);
-    i = end;
+  for (const TransferLink& use : route.links) {
+    route.top_rate = std::min(route.top_rate, capacities[use.link] / use.multiplicity * route.parts);
   }
   return route;
 }
@@ -95,31 +116,25 @@ std::vector<TransferRoute> ComputeRoutes(const JobState& job, const IdVector<Lin
 }
 
 std::vector<LinkDemand> ComputeDemand(const JobState& job, const std::vector<TransferRoute>& routes) {
-  // (link, phase) pairs with equal ones summed up, then the greatest phase of each link.
-  struct Share {
-    LinkId link;
-    uint32_t phase;
-    double rate;
+  // Of the phase that has been added last, and the most of those before it. Transfers are ordered by phase.
+  struct Asked {
+    uint32_t phase = 0;
+    double now = 0;
+    double most = 0;
   };
-  std::vector<Share> shares;
+  std::unordered_map<LinkId, Asked> asked_of;
   for (size_t t = 0; t < routes.size(); ++t) {
+    const uint32_t phase = job.transfers[t].phase;
     for (const TransferLink& use : routes[t].links) {
-      shares.push_back({use.link, job.transfers[t].phase, use.multiplicity * routes[t].top_rate / routes[t].parts});
+      Asked& asked = asked_of[use.link];
+      if (asked.phase != phase) asked = {.phase = phase, .now = 0, .most = std::max(asked.most, asked.now)};
+      asked.now += use.multiplicity * routes[t].top_rate / routes[t].parts;
     }
   }
-  std::stable_sort(shares.begin(), shares.end(), [](const Share& a, const Share& b) {
-    return std::pair(a.link, a.phase) < std::pair(b.link, b.phase);
-  });
   std::vector<LinkDemand> demand;
-  for (size_t i = 0; i < shares.size();) {
-    const Share& first = shares[i];
-    double rate = 0;
-    for (; i < shares.size() && shares[i].link == first.link && shares[i].phase == first.phase; ++i) {
-      rate += shares[i].rate;
-    }
-    if (demand.empty() || demand.back().link != first.link) demand.push_back({first.link, 0});
-    demand.back().rate = std::max(demand.back().rate, rate);
-  }
+  demand.reserve(asked_of.size());
+  for (const auto& [link, asked] : asked_of) demand.push_back({link, std::max(asked.most, asked.now)});
+  std::ranges::sort(demand, {}, &LinkDemand::link);
   return demand;
 }
 

@@ -61,7 +61,7 @@ struct LinkSharing {
 // Routes of all transfers under the job's current paths.
 std::vector<TransferRoute> ComputeRoutes(const JobState& job, const IdVector<LinkId, double>& capacities);
 
-// Each link of the routes once, ascending. Cost: O(crossings * log).
+// Each link of the routes once, ascending. Cost: O(crossings), and a sort of the links.
 std::vector<LinkDemand> ComputeDemand(const JobState& job, const std::vector<TransferRoute>& routes);
 
 // The route of one transfer under the job's current paths. `capacities` [link] bytes/s, 0 = down.

@@ -27,10 +27,10 @@ struct LayoutOfFlows {
   }
   LayoutOfFlows(const LayoutOfFlows&) = delete;
 
-  NetworkLayout Compute(const IdVector<LinkId, double>* healthy_capacities = nullptr) const {
+  NetworkLayout Compute(const IdVector<LinkId, double>* healthy_capacities = nullptr, bool aggregates = false) const {
     const JobState* const job = &state;
     const std::vector<TransferRoute>* const route = &routes;
-    return ComputeNetworkLayout({&job, 1}, {&route, 1}, sharing, capacities, healthy_capacities);
+    return ComputeNetworkLayout({&job, 1}, {&route, 1}, sharing, capacities, healthy_capacities, aggregates);
   }
 };
 
@@ -103,6 +103,45 @@ TEST(NetworkLayoutTest, TheTightestLinkAndWhatIsLeftOfIt) {
   EXPECT_EQ(layout.variables[0].tightest_health, 0.25);
   flows.routes[0] = {.links = {}, .top_rate = 0};
   EXPECT_FALSE(flows.Compute(&healthy).variables[0].tightest.valid()) << "cut off";
+}
+
+// Three flows of which each has an uplink of its own and all share a downlink; the fourth has less to send.
+TEST(NetworkLayoutTest, VariablesThatCannotBeToldApartAreOne) {
+  LayoutOfFlows flows({8, 8, 8, 5}, 5);
+  for (uint32_t t = 0; t < 4; ++t) flows.routes[t] = {.links = {{LinkId(t), 1}, {LinkId(4), 1}}, .top_rate = 80};
+  const NetworkLayout layout = flows.Compute(nullptr, true);
+  ASSERT_EQ(layout.variables.size(), 2u);
+  EXPECT_EQ(layout.variables[0].transfers, (std::vector<uint32_t>{0, 1, 2}));
+  EXPECT_EQ(layout.variables[0].num_alike, 3u);
+  EXPECT_EQ(layout.variables[0].width, 1) << "as wide as one of them";
+  EXPECT_EQ(layout.first_variable, (std::vector<std::vector<uint32_t>>{{0, 2}}));
+  // The uplinks of the first three, the downlink, their own links of 80; the other's uplink and own link.
+  ASSERT_EQ(layout.links.size(), 5u);
+  EXPECT_EQ(layout.links[0].link, LinkId(0));
+  EXPECT_EQ(layout.links[1].link, LinkId(4));
+  ASSERT_EQ(layout.links[1].users.size(), 2u);
+  EXPECT_EQ(layout.links[1].users[0].multiplicity, 3u);
+  EXPECT_EQ(layout.links[1].users[1].multiplicity, 1u);
+  EXPECT_EQ(layout.uses[0], (std::vector<fluid::LinkUse>{{0, 1}, {1, 3}, {2, 1}}));
+  EXPECT_FALSE(layout.links[layout.uses[0].back().link].link.valid()) << "its own is the last";
+}
+
+// A link that is as fast as another one but broken is not like it: it counts for losses.
+TEST(NetworkLayoutTest, ABrokenLinkIsNotLikeASlowOne) {
+  LayoutOfFlows flows({8, 8, 8, 8, 8, 8}, 6);
+  for (uint32_t t = 0; t < 6; ++t) flows.routes[t] = {.links = {{LinkId(t), 1}}, .top_rate = 100};
+  IdVector<LinkId, double> healthy(6, 100.0);
+  EXPECT_EQ(flows.Compute(&healthy, true).variables.size(), 1u);
+  healthy[LinkId(2)] = 200;
+  EXPECT_EQ(flows.Compute(&healthy, true).variables.size(), 2u);
+}
+
+TEST(NetworkLayoutTest, FlowsThatChooseTheirPathsAreSimulatedOneByOne) {
+  LayoutOfFlows flows({8, 8, 8}, 3);
+  for (uint32_t t = 0; t < 3; ++t) flows.routes[t] = {.links = {{LinkId(t), 1}}, .top_rate = 100};
+  EXPECT_EQ(flows.Compute(nullptr, true).variables.size(), 1u);
+  flows.state.senders.choice.emplace();
+  EXPECT_EQ(flows.Compute(nullptr, true).variables.size(), 3u);
 }
 
 }  // namespace

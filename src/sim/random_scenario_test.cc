@@ -107,5 +107,30 @@ TEST(RandomScenarioTest, SkippingPeriodsChangesNothingBeyondTheStatedError) {
   EXPECT_GT(skipped, 20) << "the scenarios must be of a kind that can be skipped";
 }
 
+TEST(RandomScenarioTest, AggregatingFlowsChangesNothing) {
+  // Without what answers to measurements, which a nanosecond may turn.
+  for (uint64_t seed = 0; seed < kNumSeeds; ++seed) {
+    Random random(CombineHash(seed, 1));
+    Scenario scenario = RandomScenario(random, {.allocation = false,
+                                                .congestion = false,
+                                                .profiling = false,
+                                                .speed_reports = false,
+                                                .extrapolation = false,
+                                                .max_simulated_s = 20,
+                                                .policies = {"ecmp", "crux", "c4p", "spray", "ethereal", "mltcp"}});
+    scenario.simulation.fast_forward = false;
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const RunResult aggregated = RunAlone(scenario);
+    scenario.simulation.aggregate_flows = false;
+    const RunResult plain = RunAlone(scenario);
+    for (size_t j = 0; j < plain.jobs.size(); ++j) {
+      const JobResult& job = plain.jobs[j];
+      EXPECT_NEAR(aggregated.jobs[j].work, job.work, 1e-6 * job.work + 1e-6) << job.name;
+      EXPECT_NEAR(aggregated.jobs[j].end_s, job.end_s, 1e-6 * job.end_s) << job.name;
+      EXPECT_NEAR(aggregated.jobs[j].compute_s, job.compute_s, 1e-6 * job.end_s) << job.name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fairlead::sim

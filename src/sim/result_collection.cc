@@ -20,14 +20,28 @@ std::string LinkNameOrNoPath(const topology::Fabric& fabric, LinkId link) {
   return link.valid() ? fabric.LinkName(link) : "no path (links are down)";
 }
 
-// Each link once, ascending.
-std::vector<LinkId> LinksOf(const std::vector<model::Path>& paths) {
-  std::vector<LinkId> links;
-  for (const model::Path& path : paths) links.insert(links.end(), path.begin(), path.end());
-  std::sort(links.begin(), links.end());
-  links.erase(std::unique(links.begin(), links.end()), links.end());
-  return links;
-}
+// Finds each link of some paths once, again and again with the same memory.
+class LinkFinder {
+ public:
+  explicit LinkFinder(size_t num_links) : is_known_(num_links, false) {}
+
+  // In order of appearance.
+  std::vector<LinkId> LinksOf(const std::vector<model::Path>& paths) {
+    std::vector<LinkId> links;
+    for (const model::Path& path : paths) {
+      for (const LinkId link : path) {
+        if (is_known_[link.index()]) continue;
+        is_known_[link.index()] = true;
+        links.push_back(link);
+      }
+    }
+    for (const LinkId link : links) is_known_[link.index()] = false;
+    return links;
+  }
+
+ private:
+  std::vector<bool> is_known_;  // [link]; none between calls
+};
 
 // The job's last instant in this run.
 SimTime EndOf(const JobState& state) { return state.is_finished ? state.finish_time : state.observed_until; }
@@ -256,16 +270,17 @@ void ResultCollector::CollectUtilization(RunResult* result) const {
 void ResultCollector::CollectLinks(RunResult* result) const {
   std::vector<const JobState*> states;
   for (JobId id : run_.running) states.push_back(run_.jobs.at(id).state.get());
+  LinkFinder finder(run_.fabric.num_links());
   IdVector<LinkId, uint32_t> num_jobs(run_.fabric.num_links());
   for (const JobState* state : states) {
-    for (LinkId link : LinksOf(state->paths)) ++num_jobs[link];
+    for (const LinkId link : finder.LinksOf(state->paths)) ++num_jobs[link];
   }
   if (result->simulated_s <= 0) return;
   std::map<LinkId, std::vector<JobId>> jobs_on;
   for (const auto& [id, record] : run_.jobs) {
     const std::vector<StretchView> stretches = StretchesOf(record);
     if (stretches.empty()) continue;
-    for (const LinkId link : LinksOf(stretches.back().state->paths)) jobs_on[link].push_back(id);
+    for (const LinkId link : finder.LinksOf(stretches.back().state->paths)) jobs_on[link].push_back(id);
   }
   for (size_t i = 0; i < run_.fabric.num_links(); ++i) {
     const LinkId link(i);

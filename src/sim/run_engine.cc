@@ -20,6 +20,7 @@ RunEngine::RunEngine(const topology::Fabric& fabric, const IdVector<LinkId, doub
       domains_(fabric.num_links(),
                {.fast_forward = options.fast_forward,
                 .extrapolate = options.extrapolate,
+                .aggregates = options.aggregates,
                 .follows_delays = true,
                 .healthy_capacities = &healthy,
                 .congestion = congestion_points_ ? &*congestion_points_ : nullptr,

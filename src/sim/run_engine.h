@@ -31,6 +31,7 @@ class RunEngine {
     uint32_t num_bins = 1;  // of the timeline
     bool fast_forward = true;
     bool extrapolate = false;
+    bool aggregates = true;  // DomainOptions::aggregates
     std::optional<fluid::DcqcnOptions> dcqcn = {};
     CarriedAccount* carried = nullptr;  // null: nobody counts what links carry
     RunRecorder* recorder = nullptr;    // null: nobody asks

@@ -451,6 +451,7 @@ void ReadSimulationOptions(YamlMap& root, Scenario* scenario) {
   SimulationOptions& options = scenario->simulation;
   if (root.Has("simulate_s")) options.end = SimTime::FromSeconds(Seconds(root.Double("simulate_s")));
   options.extrapolate = root.Bool("extrapolate", options.extrapolate);
+  options.aggregate_flows = root.Bool("aggregate_flows", options.aggregate_flows);
   options.goodput = root.Double("goodput");
   if (root.Choice("congestion") == 1) options.dcqcn.emplace();
   if (const Status status = CheckCongestion(*scenario); !status.ok()) root.Fail("congestion", status.message());

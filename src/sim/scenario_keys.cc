@@ -869,6 +869,13 @@ constexpr YamlKey kScenario[] = {
          "Whether jobs whose iterations repeat are advanced without simulating each of them: for long simulations.",
      .example = "true",
      .otherwise = "false; true with `trace`"},
+    {.name = "aggregate_flows",
+     .type = YamlType::kSwitch,
+     .meaning = "Whether flows that the network cannot tell apart, such as those of an all-to-all on even paths, are "
+                "simulated "
+                "as one: the same result in less time.",
+     .example = "false",
+     .fallback = "true"},
     {.name = "detail",
      .meaning = "`coupled`: the flows of a ring move in lockstep; `edge`: each flow moves on its own; `agents`: as "
                 "coupled, and paths and levels are those of the live controller, whose agents are simulated message by "
