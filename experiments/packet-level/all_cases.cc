@@ -196,6 +196,22 @@ std::vector<CaseFamily> AllCases(uint64_t seed, uint32_t num_draws, bool reduced
     families.push_back(Draw(fmt::format("incast of {}", num_senders), 0, seed, num_draws,
                             [&](Random*) { return Incast(num_senders, small, Transport::kMarking); }));
   }
+  // One cause at a time of what 16 senders lose under DCQCN: cuts that follow one another, and the way back.
+  const auto incast_with = [&](std::string name, const auto& change) {
+    families.push_back(Draw(std::move(name), 0, seed, num_draws, [&](Random*) {
+      TwinCase twin = Incast(16, small, Transport::kMarking);
+      change(&twin.options);
+      return twin;
+    }));
+  };
+  incast_with("incast of 16, a cut each 50 us",
+              [](packet::PacketOptions* options) { options->rate_control.decrease_interval = 50'000'000; });
+  incast_with("incast of 16, recovery each 55 us",
+              [](packet::PacketOptions* options) { options->rate_control.increase_timer = 55'000'000; });
+  incast_with("incast of 16, marks at four times the queue", [](packet::PacketOptions* options) {
+    options->mark_min *= 4;
+    options->mark_max *= 4;
+  });
   add("incast of 16, sprayed", 0, Incast(16, small, Transport::kPulled));
   families.push_back(Draw("permutation, hashed", 0, seed, num_draws,
                           [&](Random* random) { return Permutation(small, Transport::kMarking, 0, random); }));

@@ -10,9 +10,9 @@
 
 #include "base/parallel_for.h"
 #include "base/random.h"
-#include "base/statistics.h"
 #include "experiments/packet-level/all_cases.h"
 #include "experiments/packet-level/twin_case.h"
+#include "experiments/packet-level/twin_errors.h"
 #include "report/bar_figure.h"
 #include "report/number_format.h"
 
@@ -23,62 +23,33 @@ namespace {
 constexpr uint32_t kNumDraws = 10;
 constexpr uint32_t kNumReducedDraws = 2;
 
-// Of a case by the fluid engine against packets, %.
-struct Errors {
-  std::vector<double> of_messages;  // |fluid - packets| / packets of the time from ready to arrived
-  double total = 0;                 // fluid / packets - 1 of the time until everything has arrived
-
-  double mean() const { return Mean(of_messages); }
-  double p99() const { return NearestRank(of_messages, 0.99); }
-};
-
-Errors Compare(const TwinTimes& packets, const TwinTimes& fluid) {
-  Errors errors;
-  for (size_t m = 0; m < packets.finish_s.size(); ++m) {
-    const double real = packets.finish_s[m] - packets.ready_s[m];
-    const double told = fluid.finish_s[m] - fluid.ready_s[m];
-    errors.of_messages.push_back(100 * std::abs(told - real) / real);
-  }
-  errors.total = 100 * (*std::ranges::max_element(fluid.finish_s) / *std::ranges::max_element(packets.finish_s) - 1);
-  return errors;
-}
-
 struct DrawResult {
-  Errors plain;
-  Errors with_latency;
+  TwinErrors plain;
+  TwinErrors with_latency;
   double packets_s = 0;  // until everything has arrived
-};
-
-// Over the draws of a family.
-struct FamilyResult {
-  Errors plain;
-  Errors with_latency;
-  double packets_s = 0;
 };
 
 DrawResult RunDraw(const TwinCase& twin, uint64_t seed) {
   const TwinTimes packets = RunPackets(twin, seed);
   return {.plain = Compare(packets, RunFluid(twin, false)),
           .with_latency = Compare(packets, RunFluid(twin, true)),
-          .packets_s = *std::ranges::max_element(packets.finish_s)};
+          .packets_s = AllArrived(packets)};
 }
 
-FamilyResult Merge(const std::vector<DrawResult>& draws) {
-  FamilyResult merged;
-  const auto count = static_cast<double>(draws.size());
-  const auto add = [&](const Errors& from, Errors* to) {
-    to->of_messages.insert(to->of_messages.end(), from.of_messages.begin(), from.of_messages.end());
-    to->total += from.total / count;
-  };
+// Over the draws of a family.
+DrawResult Merge(const std::vector<DrawResult>& draws) {
+  std::vector<TwinErrors> plain;
+  std::vector<TwinErrors> with_latency;
+  double packets_s = 0;
   for (const DrawResult& draw : draws) {
-    add(draw.plain, &merged.plain);
-    add(draw.with_latency, &merged.with_latency);
-    merged.packets_s += draw.packets_s / count;
+    plain.push_back(draw.plain);
+    with_latency.push_back(draw.with_latency);
+    packets_s += draw.packets_s / static_cast<double>(draws.size());
   }
-  return merged;
+  return {.plain = Merge(plain), .with_latency = Merge(with_latency), .packets_s = packets_s};
 }
 
-report::PageFigure DrawErrors(const std::vector<CaseFamily>& families, const std::vector<FamilyResult>& results) {
+report::PageFigure DrawErrors(const std::vector<CaseFamily>& families, const std::vector<DrawResult>& results) {
   report::BarFigure figure;
   figure.title = "The fluid engine against packets";
   figure.description = "Mean error of the times of messages, two bars for each case.";
@@ -93,7 +64,7 @@ report::PageFigure DrawErrors(const std::vector<CaseFamily>& families, const std
   return {figure.title, Draw(figure), "Of the time from when a message is ready until it has arrived."};
 }
 
-std::string Answer(const std::vector<CaseFamily>& families, const std::vector<FamilyResult>& results) {
+std::string Answer(const std::vector<CaseFamily>& families, const std::vector<DrawResult>& results) {
   size_t num_goals = 0;
   size_t num_met = 0;
   size_t worst = 0;
@@ -108,8 +79,8 @@ std::string Answer(const std::vector<CaseFamily>& families, const std::vector<Fa
   }
   return fmt::format(
       "In {} of {} cases that have a goal (1 % for flows on one link, 5 % for rings with hashed paths) the mean error "
-      "of "
-      "the fluid engine against packets stays within it; it is largest in '{}' ({} %), and when everything has arrived "
+      "of the fluid engine against packets stays within it; it is largest in '{}' ({} %), and when everything has "
+      "arrived "
       "is foretold to {} % in the worst case.",
       num_met, num_goals, families[worst].name, report::FormatFixed(results[worst].plain.mean(), 1),
       report::FormatFixed(total, 1));
@@ -143,7 +114,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   outcome.is_partial = num_done < pieces.size();
   if (outcome.is_partial) return outcome;
 
-  std::vector<FamilyResult> results;
+  std::vector<DrawResult> results;
   experiment::ResultTable table;
   table.title = "Errors of the fluid engine, %: of the times of messages, and of the time until everything has arrived";
   table.columns = {"case",
@@ -156,7 +127,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
                    "p99, with latency",
                    "all arrived, with latency"};
   for (size_t f = 0; f < families.size(); ++f) {
-    const FamilyResult& result = results.emplace_back(Merge(draws[f]));
+    const DrawResult& result = results.emplace_back(Merge(draws[f]));
     outcome.Set(families[f].name + ": mean error", result.plain.mean());
     outcome.Set(families[f].name + ": all arrived", result.plain.total);
     auto& line = table.lines.emplace_back();

@@ -3,12 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cmath>
 
 #include "experiments/packet-level/all_cases.h"
 #include "experiments/packet-level/twin_case.h"
+#include "experiments/packet-level/twin_errors.h"
 
 namespace fairlead::experiments::packet_level {
 namespace {
@@ -18,15 +18,13 @@ constexpr double kPacketS = 9078 / kLinkBytesPerS;
 // Four links; the last packet crosses three of them by itself.
 constexpr double kLatencyS = 4 * kLinkDelayS + 3 * kPacketS;
 
-double Last(const TwinTimes& times) { return *std::ranges::max_element(times.finish_s); }
-
 TEST(TwinCaseTest, OneFlowByBoth) {
   CaseBuilder builder("one", packet::Transport::kMarking);
   builder.AddMessage(builder.AddConnection(0, 8, 3), 9000 * 1000);
   const TwinCase twin = builder.Take();
-  EXPECT_NEAR(Last(RunFluid(twin, false)), 9000 * 1000 / kPayloadBytesPerS, 2e-9);
-  EXPECT_NEAR(Last(RunFluid(twin, true)), 9000 * 1000 / kPayloadBytesPerS + kLatencyS, 2e-9);
-  EXPECT_NEAR(Last(RunPackets(twin, 1)), 9000 * 1000 / kPayloadBytesPerS + kLatencyS, 2e-9);
+  EXPECT_NEAR(AllArrived(RunFluid(twin, false)), 9000 * 1000 / kPayloadBytesPerS, 2e-9);
+  EXPECT_NEAR(AllArrived(RunFluid(twin, true)), 9000 * 1000 / kPayloadBytesPerS + kLatencyS, 2e-9);
+  EXPECT_NEAR(AllArrived(RunPackets(twin, 1)), 9000 * 1000 / kPayloadBytesPerS + kLatencyS, 2e-9);
 }
 
 // A second, equal flow over the same spine doubles the time in both; over another spine it changes nothing.
@@ -37,8 +35,8 @@ TEST(TwinCaseTest, PathsMeetInBothOrInNeither) {
     builder.AddMessage(builder.AddConnection(1, 9, spine), 9000 * 1000);
     const TwinCase twin = builder.Take();
     const double factor = spine == 3 ? 2 : 1;
-    EXPECT_NEAR(Last(RunFluid(twin, false)) * kPayloadBytesPerS / 9e6, factor, 1e-5);
-    EXPECT_NEAR((Last(RunPackets(twin, 1)) - kLatencyS) * kPayloadBytesPerS / 9e6, factor, 2e-3);
+    EXPECT_NEAR(AllArrived(RunFluid(twin, false)) * kPayloadBytesPerS / 9e6, factor, 1e-5);
+    EXPECT_NEAR((AllArrived(RunPackets(twin, 1)) - kLatencyS) * kPayloadBytesPerS / 9e6, factor, 2e-3);
   }
 }
 
@@ -48,8 +46,8 @@ TEST(TwinCaseTest, ALostCableTakesAnEighthOfThePipe) {
   for (uint32_t h = 0; h < kHostsPerLeaf; ++h)
     builder.AddMessage(builder.AddSprayed(h, kHostsPerLeaf + h), 9000 * 1000);
   const TwinCase twin = builder.Take();
-  EXPECT_NEAR(Last(RunFluid(twin, false)) * kPayloadBytesPerS / 9e6, 8.0 / 7, 1e-5);
-  EXPECT_GE((Last(RunPackets(twin, 1)) - kLatencyS) * kPayloadBytesPerS / 9e6, 8.0 / 7);
+  EXPECT_NEAR(AllArrived(RunFluid(twin, false)) * kPayloadBytesPerS / 9e6, 8.0 / 7, 1e-5);
+  EXPECT_GE((AllArrived(RunPackets(twin, 1)) - kLatencyS) * kPayloadBytesPerS / 9e6, 8.0 / 7);
 }
 
 // Two hosts in turn, with a millisecond of compute before each message: three messages and delays.
@@ -62,8 +60,8 @@ TEST(TwinCaseTest, MessagesAndComputeWaitInBoth) {
   builder.AddMessage(there, 9000 * 100, {second}, 1e-3);
   const TwinCase twin = builder.Take();
   const double one = 1e-3 + 9000 * 100 / kPayloadBytesPerS;
-  EXPECT_NEAR(Last(RunFluid(twin, false)), 3 * one, 1e-8);
-  EXPECT_NEAR(Last(RunPackets(twin, 1)), 3 * (one + kLatencyS), 1e-8);
+  EXPECT_NEAR(AllArrived(RunFluid(twin, false)), 3 * one, 1e-8);
+  EXPECT_NEAR(AllArrived(RunPackets(twin, 1)), 3 * (one + kLatencyS), 1e-8);
 }
 
 TEST(PacketLevelTest, SameNumbersAtAnyNumberOfThreads) {

@@ -32,14 +32,14 @@ double EmptyPathLatency(size_t num_links) {
 
 }  // namespace
 
-CaseBuilder::CaseBuilder(std::string name, packet::Transport transport, uint32_t num_dead_uplinks)
-    : num_dead_(num_dead_uplinks) {
+CaseBuilder::CaseBuilder(std::string name, packet::Transport transport, uint32_t num_dead_uplinks) {
   twin_.name = std::move(name);
-  twin_.transport = transport;
+  twin_.num_dead_uplinks = num_dead_uplinks;
+  twin_.options.transport = transport;
   for (uint32_t l = 0; l < kNumPacketLinks; ++l) AddLink(l >= kNumHosts);
   const double goodput = packet::PacketOptions().goodput();
   for (uint32_t pipe = 0; pipe < 2 * kNumLeaves; ++pipe) {
-    const uint32_t num_live = kNumSpines - (pipe % kNumLeaves == 0 ? num_dead_ : 0);
+    const uint32_t num_live = kNumSpines - (pipe % kNumLeaves == 0 ? num_dead_uplinks : 0);
     twin_.fluid_capacities.push_back(num_live * kLinkBytesPerS * goodput);
   }
 }
@@ -59,6 +59,7 @@ uint32_t CaseBuilder::AddConnection(uint32_t source, uint32_t destination, uint3
   twin_.routes.push_back(std::move(route));
   twin_.latency_s.push_back(EmptyPathLatency(path.size()));
   twin_.packets.connections.push_back({.paths = {std::move(path)}, .level = level});
+  twin_.ends.push_back({source, destination, spine});
   return static_cast<uint32_t>(twin_.routes.size() - 1);
 }
 
@@ -67,10 +68,11 @@ uint32_t CaseBuilder::AddSprayed(uint32_t source, uint32_t destination) {
   const uint32_t to = Leaf(destination);
   FL_CHECK_MSG(from != to, "only what crosses spines is sprayed");
   packet::Connection connection;
-  for (uint32_t spine = from == 0 || to == 0 ? num_dead_ : 0; spine < kNumSpines; ++spine) {
+  for (uint32_t spine = from == 0 || to == 0 ? twin_.num_dead_uplinks : 0; spine < kNumSpines; ++spine) {
     connection.paths.push_back({HostUp(source), LeafUp(from, spine), LeafDown(to, spine), HostDown(destination)});
   }
   twin_.packets.connections.push_back(std::move(connection));
+  twin_.ends.push_back({source, destination, std::nullopt});
   twin_.routes.push_back({{HostUp(source)}, {PipeUp(from)}, {PipeDown(to)}, {HostDown(destination)}});
   twin_.latency_s.push_back(EmptyPathLatency(4));
   return static_cast<uint32_t>(twin_.routes.size() - 1);
@@ -83,8 +85,7 @@ uint32_t CaseBuilder::AddMessage(uint32_t connection, uint64_t bytes, std::vecto
 }
 
 TwinTimes RunPackets(const TwinCase& twin, uint64_t seed) {
-  packet::PacketOptions options;
-  options.transport = twin.transport;
+  packet::PacketOptions options = twin.options;
   options.seed = seed;
   packet::PacketResult result = SimulatePackets(twin.packets, options);
   return {std::move(result.ready_s), std::move(result.finish_s)};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,10 +21,18 @@ inline constexpr uint32_t kNumHosts = kNumLeaves * kHostsPerLeaf;
 inline constexpr double kLinkBytesPerS = 12.5e9;
 inline constexpr double kLinkDelayS = 0.5e-6;
 
+struct ConnectionEnds {
+  uint32_t source = 0;
+  uint32_t destination = 0;
+  std::optional<uint32_t> spine;  // nothing: packet by packet over all spines
+};
+
 struct TwinCase {
   std::string name;
-  packet::Transport transport = packet::Transport::kMarking;
+  packet::PacketOptions options;  // but for the seed
   packet::PacketWorkload packets;
+  std::vector<ConnectionEnds> ends;  // [connection]
+  uint32_t num_dead_uplinks = 0;     // of leaf 0: to its first spines
   // The same in the fluid engine. Links that packets are sprayed over are one pipe for each leaf and direction.
   std::vector<double> fluid_capacities;             // [fluid link], bytes/s of payload
   std::vector<std::vector<fluid::LinkUse>> routes;  // [connection]
@@ -49,7 +58,6 @@ class CaseBuilder {
   void AddLink(bool in_switch);
 
   TwinCase twin_;
-  uint32_t num_dead_;
 };
 
 // When messages were ready and when they had arrived; [message], seconds.

@@ -1,6 +1,6 @@
 // Which flows of a network are alike, so that one of them can be simulated for all.
 //
-// Problem     All-to-all among n hosts is n^2 flows. Where the fabric is healthy and even they have few different rates,
+// Problem     All-to-all among n hosts is n^2 flows. On a healthy and even fabric they have few different rates,
 //             but a solver that is given all of them decides each, and each ends by itself.
 // Method      Colour refinement. Links of one colour have the same capacity and are crossed equally often by flows of
 //             every colour; flows of one colour cross links of the same colours. Colours are split until both hold.
