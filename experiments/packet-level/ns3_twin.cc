@@ -75,8 +75,8 @@ void SetDefaults(const packet::PacketOptions& options) {
   SetDefault("ns3::DropTailQueue<Packet>::MaxSize", StringValue("1p"));
 }
 
-// Packets to some addresses go to the second band, all others to the first. (Not by type of service: ns-3 takes ECN away
-// from sockets that have one.)
+// Packets to some addresses go to the second band, all others to the first. (Not by type of service: ns-3 takes ECN
+// away from sockets that have one.)
 class LevelFilter : public ns3::Ipv4PacketFilter {
  public:
   explicit LevelFilter(const std::set<ns3::Ipv4Address>* lesser) : lesser_(lesser) {}

@@ -2,8 +2,8 @@
 //
 // Method      one point-to-point link for each cable, with RED queues in switches and NICs that mark between the
 //             thresholds of packet/packet_simulation.h. A connection keeps to its spine by routes to an
-//             address of its own; one that is sprayed has each packet sent over a spine drawn by chance. Levels are bands of a
-//             strict-priority queue.
+//             address of its own; one that is sprayed has each packet sent over a spine drawn by chance. Levels are
+//             bands of a strict-priority queue.
 // Differs     from our packet model: acknowledgements take bandwidth, windows instead of rates react to marks (DCTCP,
 //             g = 1/16, first window of ten packets), a packet lost is sent again. Links are slower by what Ethernet
 //             has and ns-3's point-to-point frames lack, so that 9,000 bytes of payload take as long here as there.

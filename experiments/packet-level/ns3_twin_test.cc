@@ -19,7 +19,8 @@ constexpr double kMessageS = kMessage / kPayloadBytesPerS;
 constexpr double kPacketS = 9078 / kLinkBytesPerS;
 constexpr double kLatencyS = 4 * kLinkDelayS + 3 * kPacketS;
 
-// Ten packets are sent before the first acknowledgement; then there is no gap but while the window grows to a round trip.
+// Ten packets are sent before the first acknowledgement; then there is no gap but while the window grows to a round
+// trip.
 TEST(Ns3TwinTest, OneFlowNeedsItsPacketsAndItsPath) {
   CaseBuilder builder("one", packet::Transport::kMarking);
   builder.AddMessage(builder.AddConnection(0, 8, 3), kMessage);
