@@ -106,11 +106,13 @@ RunResult RunSpread(const std::string& policy, const std::string& more) {
 
 // Against the account of bytes, which knows nothing of the recorder.
 TEST(RunRecordingTest, LoadsFollowFlowsThatAreSpreadOrChangeTheirPaths) {
-  for (const auto& [policy, more] :
-       std::map<std::string, std::string>{{"spray", ""},
-                                          {"ethereal", ""},
-                                          {"flowlet", "flowlet: {rule: conga, gap_us: 0, remap_us: 100000}"},
-                                          {"crux+flowlet", "flowlet: {rule: letflow, gap_us: 0, remap_us: 70000}"}}) {
+  for (const auto& [policy, more] : std::multimap<std::string, std::string>{
+           {"spray", ""},
+           {"spray", "detail: edge"},
+           {"c4p", "detail: edge"},
+           {"ethereal", ""},
+           {"flowlet", "flowlet: {rule: conga, gap_us: 0, remap_us: 100000}"},
+           {"crux+flowlet", "flowlet: {rule: letflow, gap_us: 0, remap_us: 70000}"}}) {
     const RunResult run = RunSpread(policy, more);
     std::map<LinkId, double> carried = CarriedByLoads(run);
     size_t num_links = 0;

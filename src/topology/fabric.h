@@ -67,6 +67,8 @@ class Fabric {
   NodeId destination(LinkId link) const { return link_destinations_[link]; }
   BytesPerSecond capacity(LinkId link) const { return link_capacities_[link]; }
   LinkTier tier(LinkId link) const { return link_tiers_[link]; }
+  const IdVector<LinkId, BytesPerSecond>& link_capacities() const { return link_capacities_; }
+  const IdVector<LinkId, LinkTier>& link_tiers() const { return link_tiers_; }
   // The same cable in the other direction.
   LinkId reverse(LinkId link) const { return LinkId(link.value() ^ 1u); }
   // "leaf4->spine2"; links that have parallel ones end in "#1", "#2", …, in LinkId order.

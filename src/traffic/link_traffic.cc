@@ -17,33 +17,42 @@ Seconds TimeOn(double bytes, BytesPerSecond capacity) {
   return Bytes(bytes) / capacity;
 }
 
-// Jobs on each link as compressed rows: jobs[first[link] .. first[link + 1]).
+// Jobs on each link that has any, as compressed rows: jobs[first[row] .. first[row + 1]).
 struct JobsOfLinks {
   std::vector<uint32_t> first;
   std::vector<uint32_t> jobs;
 
-  std::span<const uint32_t> of(size_t link) const { return {jobs.data() + first[link], jobs.data() + first[link + 1]}; }
+  size_t num_rows() const { return first.size() - 1; }
+  std::span<const uint32_t> of(size_t row) const { return {jobs.data() + first[row], jobs.data() + first[row + 1]}; }
 };
 
 JobsOfLinks CollectJobsOfSharedLinks(std::span<const std::span<const model::Path>> paths, const LinkTable& links) {
-  std::vector<std::pair<LinkId, uint32_t>> uses;          // by job, each link of a job once
-  IdVector<LinkId, uint32_t> last_user(links.size(), 0);  // 1 + the last job seen on the link
+  struct Seen {
+    uint32_t last_user = 0;  // 1 + the last job on the link
+    uint32_t row = 0;
+  };
+  std::vector<std::pair<uint32_t, uint32_t>> uses;  // row and job; by job, each link of a job once
+  LazyIdVector<LinkId, Seen> seen(links.size());
+  uint32_t num_rows = 0;
   for (uint32_t job = 0; job < paths.size(); ++job) {
     for (const model::Path& path : paths[job]) {
       for (const LinkId link : path) {
-        if (last_user[link] == job + 1 || !links.can_be_shared(link)) continue;
-        last_user[link] = job + 1;
-        uses.emplace_back(link, job);
+        if (!links.can_be_shared(link)) continue;
+        Seen& here = seen[link];
+        if (here.last_user == job + 1) continue;
+        if (here.last_user == 0) here.row = num_rows++;
+        here.last_user = job + 1;
+        uses.emplace_back(here.row, job);
       }
     }
   }
   JobsOfLinks result;
-  result.first.assign(links.size() + 1, 0);
-  for (const auto& [link, job] : uses) ++result.first[link.index() + 1];
+  result.first.assign(num_rows + size_t{1}, 0);
+  for (const auto& [row, job] : uses) ++result.first[row + 1];
   std::partial_sum(result.first.begin(), result.first.end(), result.first.begin());
   result.jobs.resize(uses.size());
   std::vector<uint32_t> next(result.first.begin(), result.first.end() - 1);
-  for (const auto& [link, job] : uses) result.jobs[next[link.index()]++] = job;
+  for (const auto& [row, job] : uses) result.jobs[next[row]++] = job;
   return result;
 }
 
@@ -51,19 +60,11 @@ JobsOfLinks CollectJobsOfSharedLinks(std::span<const std::span<const model::Path
 
 LinkTable MakeLinkTable(const TrafficSnapshot& snapshot) {
   const topology::Fabric& fabric = snapshot.router->fabric();
-  LinkTable table;
-  table.capacity.resize(fabric.num_links());
-  table.tier.resize(fabric.num_links());
-  for (size_t i = 0; i < fabric.num_links(); ++i) {
-    const LinkId link(i);
-    table.capacity[link] = snapshot.CapacityOf(link);
-    table.tier[link] = fabric.tier(link);
-  }
-  return table;
+  return LinkTable(fabric.link_capacities(), fabric.link_tiers(), snapshot.health);
 }
 
 LinkTrafficMeter::LinkTrafficMeter(const LinkTable& links)
-    : links_(&links), phase_bytes_(links.size(), 0.0), job_bytes_(links.size(), 0.0) {}
+    : links_(links), phase_bytes_(links.size()), job_bytes_(links.size()) {}
 
 JobTraffic LinkTrafficMeter::Measure(const model::Iteration& iteration, std::span<const model::Path> paths) {
   FL_CHECK(paths.size() == iteration.flows.size());
@@ -78,8 +79,8 @@ JobTraffic LinkTrafficMeter::Measure(const model::Iteration& iteration, std::spa
     const double bytes = job_bytes_[link];
     job_bytes_[link] = 0;
     traffic.links.push_back({link, Bytes(bytes)});
-    if (links_->is_network(link)) traffic.network_bytes += Bytes(bytes);
-    const Seconds time = TimeOn(bytes, links_->capacity[link]);
+    if (links_.is_network(link)) traffic.network_bytes += Bytes(bytes);
+    const Seconds time = TimeOn(bytes, links_.capacity(link));
     const bool worse =
         time > traffic.communication_time || (time == traffic.communication_time && link < traffic.bounding_link);
     if (worse) {
@@ -102,8 +103,8 @@ PhaseTraffic LinkTrafficMeter::MeasurePhase(const model::Iteration& iteration, c
   }
   PhaseTraffic result{Seconds(0), true};
   for (const LinkId link : phase_links_) {
-    result.time = std::max(result.time, TimeOn(phase_bytes_[link], links_->capacity[link]));
-    if (links_->can_be_shared(link)) result.is_private = false;
+    result.time = std::max(result.time, TimeOn(phase_bytes_[link], links_.capacity(link)));
+    if (links_.can_be_shared(link)) result.is_private = false;
   }
   return result;
 }
@@ -127,13 +128,13 @@ std::vector<std::vector<uint32_t>> FindContention(std::span<const std::span<cons
   std::vector<uint64_t> meets(jobs.size() * num_words, 0);
   std::vector<uint64_t> on_link(num_words, 0);
   const JobsOfLinks users = CollectJobsOfSharedLinks(jobs, links);
-  for (size_t link = 0; link < links.size(); ++link) {
-    const std::span<const uint32_t> here = users.of(link);
+  for (size_t row = 0; row < users.num_rows(); ++row) {
+    const std::span<const uint32_t> here = users.of(row);
     if (here.size() < 2) continue;
     for (const uint32_t job : here) on_link[job / 64] |= uint64_t{1} << (job % 64);
     for (const uint32_t job : here) {
-      uint64_t* row = &meets[job * num_words];
-      for (size_t word = 0; word < num_words; ++word) row[word] |= on_link[word];
+      uint64_t* of_job = &meets[job * num_words];
+      for (size_t word = 0; word < num_words; ++word) of_job[word] |= on_link[word];
     }
     for (const uint32_t job : here) on_link[job / 64] = 0;
   }

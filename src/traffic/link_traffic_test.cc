@@ -17,13 +17,21 @@ using topology::LinkTier;
 
 constexpr LinkId NthLink(uint32_t i) { return LinkId(i); }
 
-LinkTable MakeTieredLinks(const std::vector<std::pair<double, LinkTier>>& links) {
-  LinkTable table;
+// Links without a fabric.
+struct TieredLinks {
+  IdVector<LinkId, BytesPerSecond> capacities;
+  IdVector<LinkId, LinkTier> tiers;
+
+  operator LinkTable() const { return LinkTable(capacities, tiers, nullptr); }
+};
+
+TieredLinks MakeTieredLinks(const std::vector<std::pair<double, LinkTier>>& links) {
+  TieredLinks made;
   for (const auto& [capacity, tier] : links) {
-    table.capacity.push_back(BytesPerSecond(capacity));
-    table.tier.push_back(tier);
+    made.capacities.push_back(BytesPerSecond(capacity));
+    made.tiers.push_back(tier);
   }
-  return table;
+  return made;
 }
 
 // Phases of flows of the given sizes.
@@ -49,7 +57,8 @@ double BytesOn(const JobTraffic& traffic, LinkId link) {
 TEST(LinkTrafficTest, BytesAddUpPerLinkAndTheWorstLinkBounds) {
   // PCIe at 10 B/s carries 3 + 5 = 8 B: 0.8 s. Uplink 1 at 4 B/s carries 3 B: 0.75 s. Uplink 2 at 4 B/s carries 5
   // B: 1.25 s.
-  const LinkTable links = MakeTieredLinks({{10, LinkTier::kPcie}, {4, LinkTier::kLeafSpine}, {4, LinkTier::kHostLeaf}});
+  const TieredLinks links =
+      MakeTieredLinks({{10, LinkTier::kPcie}, {4, LinkTier::kLeafSpine}, {4, LinkTier::kHostLeaf}});
   const std::vector<model::Path> paths = {{NthLink(0), NthLink(1)}, {NthLink(0), NthLink(2)}};
   const JobTraffic traffic = LinkTrafficMeter(links).Measure(MakeIteration({{3}, {5}}), paths);
   EXPECT_EQ(BytesOn(traffic, NthLink(0)), 8);
@@ -64,7 +73,7 @@ TEST(LinkTrafficTest, BytesAddUpPerLinkAndTheWorstLinkBounds) {
 }
 
 TEST(LinkTrafficTest, TheBoundingLinkMayBeInsideTheHost) {
-  const LinkTable links = MakeTieredLinks({{1, LinkTier::kPcie}, {4, LinkTier::kHostLeaf}});
+  const TieredLinks links = MakeTieredLinks({{1, LinkTier::kPcie}, {4, LinkTier::kHostLeaf}});
   const JobTraffic traffic =
       LinkTrafficMeter(links).Measure(MakeIteration({{3}}), std::vector<model::Path>{{NthLink(0), NthLink(1)}});
   EXPECT_EQ(traffic.communication_time.value(), 3);
@@ -72,7 +81,7 @@ TEST(LinkTrafficTest, TheBoundingLinkMayBeInsideTheHost) {
 }
 
 TEST(LinkTrafficTest, PhasesOnNvlinkArePrivate) {
-  const LinkTable links = MakeTieredLinks({{1, LinkTier::kNvlink}, {4, LinkTier::kHostLeaf}});
+  const TieredLinks links = MakeTieredLinks({{1, LinkTier::kNvlink}, {4, LinkTier::kHostLeaf}});
   // The first phase stays on NVLink. The second crosses NVLink and the network: its 2 B count on both links.
   const std::vector<model::Path> paths = {{NthLink(0)}, {NthLink(0), NthLink(1)}};
   const JobTraffic traffic = LinkTrafficMeter(links).Measure(MakeIteration({{100}, {2}}), paths);
@@ -84,7 +93,7 @@ TEST(LinkTrafficTest, PhasesOnNvlinkArePrivate) {
 }
 
 TEST(LinkTrafficTest, ReusedScratchForgetsTheJobBefore) {
-  const LinkTable links = MakeTieredLinks({{1, LinkTier::kHostLeaf}, {1, LinkTier::kNvlink}});
+  const TieredLinks links = MakeTieredLinks({{1, LinkTier::kHostLeaf}, {1, LinkTier::kNvlink}});
   LinkTrafficMeter meter(links);
   const model::Iteration iteration = MakeIteration({{5}, {7}});
   const std::vector<model::Path> paths = {{NthLink(0)}, {NthLink(1)}};
@@ -93,7 +102,7 @@ TEST(LinkTrafficTest, ReusedScratchForgetsTheJobBefore) {
 }
 
 TEST(LinkTrafficTest, WithoutPathsThereIsNoTraffic) {
-  const LinkTable links = MakeTieredLinks({{1, LinkTier::kHostLeaf}});
+  const TieredLinks links = MakeTieredLinks({{1, LinkTier::kHostLeaf}});
   const JobTraffic traffic = LinkTrafficMeter(links).Measure(MakeIteration({{5}}), std::vector<model::Path>(1));
   EXPECT_THAT(traffic.links, IsEmpty());
   EXPECT_EQ(traffic.communication_time.value(), 0);
@@ -101,7 +110,7 @@ TEST(LinkTrafficTest, WithoutPathsThereIsNoTraffic) {
 }
 
 TEST(LinkTrafficTest, ADeadLinkTakesForever) {
-  const LinkTable links = MakeTieredLinks({{0, LinkTier::kHostLeaf}});
+  const TieredLinks links = MakeTieredLinks({{0, LinkTier::kHostLeaf}});
   const JobTraffic traffic =
       LinkTrafficMeter(links).Measure(MakeIteration({{5}}), std::vector<model::Path>{{NthLink(0)}});
   EXPECT_TRUE(std::isinf(traffic.communication_time.value()));
@@ -112,7 +121,7 @@ std::vector<std::span<const model::Path>> AsSpans(const std::vector<std::vector<
 }
 
 TEST(ContentionTest, AllLinksButNvlinkCount) {
-  const LinkTable links = MakeTieredLinks(
+  const TieredLinks links = MakeTieredLinks(
       {{1, LinkTier::kPcie}, {1, LinkTier::kHostLeaf}, {1, LinkTier::kSpineCore}, {1, LinkTier::kNvlink}});
   const std::vector<std::vector<model::Path>> jobs = {{{NthLink(0), NthLink(3)}},
                                                       {{NthLink(0), NthLink(2)}},
@@ -128,7 +137,7 @@ TEST(ContentionTest, AllLinksButNvlinkCount) {
 TEST(ContentionTest, AgreesWithComparingEveryPair) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     Random random(seed);
-    const LinkTable links = MakeTieredLinks(std::vector<std::pair<double, LinkTier>>(200, {1, LinkTier::kLeafSpine}));
+    const TieredLinks links = MakeTieredLinks(std::vector<std::pair<double, LinkTier>>(200, {1, LinkTier::kLeafSpine}));
     const size_t num_jobs = 1 + random.Below(150);  // more than one machine word of bits
     std::vector<std::vector<bool>> uses(num_jobs, std::vector<bool>(200, false));
     std::vector<std::vector<model::Path>> jobs(num_jobs);

@@ -54,34 +54,39 @@ struct JobCandidates {
 class PathSelector {
  public:
   PathSelector(const LinkTable& links, const CandidateSource& candidates, const PathSelectionOptions& options)
-      : candidates_of_(candidates), options_(options), inverse_capacity_(links.size(), 1.0), loads_(links.size(), 0.0) {
+      : links_(links),
+        candidates_of_(candidates),
+        options_(options),
+        inverse_capacity_(links.size()),
+        loads_(links.size()) {
     // Flow by flow, rates and bytes need no second account.
     const bool adds_per_job = options.unit == PathUnit::kJob || options.congestion == CongestionMeasure::kHigherJobs;
-    if (adds_per_job) added_.assign(links.size(), 0.0);
-    if (options.congestion == CongestionMeasure::kHigherJobs) return;
-    for (size_t i = 0; i < links.size(); ++i) {
-      const double capacity = links.capacity[LinkId(i)].value();
-      inverse_capacity_[LinkId(i)] = capacity > 0 ? 1 / capacity : kDeadLink;
-    }
+    if (adds_per_job) added_ = LazyIdVector<LinkId, double>(links.size());
   }
 
   void PlaceFlows(const PathRequest& request, std::vector<model::Path>* paths);
   void PlaceJob(const PathRequest& request, std::vector<model::Path>* paths);
-  IdVector<LinkId, double> TakeLoads() { return std::move(loads_); }
+  LazyIdVector<LinkId, double> TakeLoads() { return std::move(loads_); }
 
  private:
   double LoadOf(const PathRequest& request, const model::FlowDemand& flow) const;
+  // Remembered, as it is asked for again and again.
+  double InverseCapacity(LinkId link) {
+    double& inverse = inverse_capacity_[link];
+    if (inverse > 0) return inverse;
+    const double capacity = options_.congestion == CongestionMeasure::kHigherJobs ? 1 : links_.capacity(link).value();
+    return inverse = capacity > 0 ? 1 / capacity : kDeadLink;
+  }
   // Adds the congestion of links that carry `load` more. Called for every candidate of every flow.
-  PathCost CostWith(PathCost cost, std::span<const LinkId> links, double load) const {
+  PathCost CostWith(PathCost cost, std::span<const LinkId> links, double load) {
     for (const LinkId link : links) {
-      const double congestion = (loads_[link] + load) * inverse_capacity_[link];
+      const double congestion = (loads_[link] + load) * InverseCapacity(link);
       cost.worst = std::max(cost.worst, congestion);
       cost.sum += congestion;
     }
     return cost;
   }
-  size_t FindBestCandidate(const PathRequest& request, size_t flow, const PathCandidates& candidates,
-                           double load) const;
+  size_t FindBestCandidate(const PathRequest& request, size_t flow, const PathCandidates& candidates, double load);
   bool InForceMatters(const PathRequest& request) const {
     return (options_.hysteresis > 0 || !options_.moves_flows) && !request.paths_in_force.empty();
   }
@@ -97,13 +102,14 @@ class PathSelector {
   size_t FindInForceIndex(const PathRequest& request, const JobCandidates& candidates) const;
   PathCost CostOfIndex(const PathRequest& request, const JobCandidates& candidates, size_t index);
 
+  const LinkTable links_;
   const CandidateSource& candidates_of_;
   const PathSelectionOptions& options_;
-  IdVector<LinkId, double> inverse_capacity_;
-  IdVector<LinkId, double> loads_;
+  LazyIdVector<LinkId, double> inverse_capacity_;  // 0: not yet asked for
+  LazyIdVector<LinkId, double> loads_;
 
   // What the job at hand adds to each link, and the links where that isn't 0. Empty where that is not needed.
-  IdVector<LinkId, double> added_;
+  LazyIdVector<LinkId, double> added_;
   std::vector<LinkId> added_links_;
 };
 
@@ -129,7 +135,7 @@ size_t PathSelector::FindInForce(const PathRequest& request, size_t flow, const 
 }
 
 size_t PathSelector::FindBestCandidate(const PathRequest& request, size_t flow, const PathCandidates& candidates,
-                                       double load) const {
+                                       double load) {
   if (candidates.size() == 1) return 0;
   // The links that all candidates share.
   const PathCost ends = CostWith(CostWith({0, 0}, candidates.head, load), candidates.tail, load);
@@ -216,7 +222,7 @@ PathCost PathSelector::CostOfIndex(const PathRequest& request, const JobCandidat
   }
   PathCost cost{0, 0};
   for (const LinkId link : added_links_) {
-    const double congestion = (loads_[link] + added_[link]) * inverse_capacity_[link];
+    const double congestion = (loads_[link] + added_[link]) * InverseCapacity(link);
     cost.worst = std::max(cost.worst, congestion);
     cost.sum += congestion;
     added_[link] = 0;

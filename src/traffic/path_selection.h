@@ -71,7 +71,7 @@ struct PathRequest {
 struct PathSelection {
   std::vector<std::vector<model::Path>> paths;  // [request][flow]; empty = cut off
   // [LinkId]: bytes per second (kRate), bytes (kBytes) or jobs (kHigherJobs) put on each link.
-  IdVector<LinkId, double> loads;
+  LazyIdVector<LinkId, double> loads;
 };
 
 // Paper: section 4.1.

@@ -15,13 +15,21 @@ namespace {
 
 constexpr LinkId Link(uint32_t i) { return LinkId(i); }
 
-LinkTable MakeLinks(const std::vector<double>& capacities) {
-  LinkTable table;
+// Links without a fabric.
+struct OwnLinks {
+  IdVector<LinkId, BytesPerSecond> capacities;
+  IdVector<LinkId, topology::LinkTier> tiers;
+
+  operator LinkTable() const { return LinkTable(capacities, tiers, nullptr); }
+};
+
+OwnLinks MakeLinks(const std::vector<double>& capacities) {
+  OwnLinks links;
   for (const double capacity : capacities) {
-    table.capacity.push_back(BytesPerSecond(capacity));
-    table.tier.push_back(topology::LinkTier::kLeafSpine);
+    links.capacities.push_back(BytesPerSecond(capacity));
+    links.tiers.push_back(topology::LinkTier::kLeafSpine);
   }
-  return table;
+  return links;
 }
 
 // Candidates that a test writes down, by source and destination: all of one length, no common ends unless given.
@@ -183,7 +191,7 @@ TEST(PathSelectionTest, PerJobAllFlowsTakeOneIndex) {
   OneFlowJob job(1, 1);
   job.flows = {Flow(0, 1, 1), Flow(2, 3, 1)};
   const std::vector<PathRequest> requests = {other.Request(0), job.Request(1)};
-  const LinkTable links = MakeLinks({1, 1, 1, 1});
+  const OwnLinks links = MakeLinks({1, 1, 1, 1});
   const PathSelection per_job = SelectPaths(requests, links, candidates, {PathUnit::kJob, CongestionMeasure::kRate, 0});
   EXPECT_EQ(per_job.paths[1], (std::vector<model::Path>{OnLink(1), OnLink(3)}));
   const PathSelection per_flow = SelectPaths(requests, links, candidates, {});
@@ -284,7 +292,7 @@ struct Instance {
     for (uint32_t j = 0; j < 5; ++j) requests.push_back(jobs[j].Request(j));
   }
 
-  LinkTable links;
+  OwnLinks links;
   Candidates candidates;
   std::vector<OneFlowJob> jobs;
   std::vector<PathRequest> requests;
@@ -303,7 +311,7 @@ TEST(PathSelectionTest, EveryChoiceWasTheLeastCongestedAtItsMoment) {
     const auto worst_of = [&](const model::Path& path, double rate) {
       double worst = 0;
       for (const LinkId link : path) {
-        worst = std::max(worst, (loads[link.index()] + rate) / instance.links.capacity[link].value());
+        worst = std::max(worst, (loads[link.index()] + rate) / instance.links.capacities[link].value());
       }
       return worst;
     };
@@ -333,7 +341,7 @@ TEST(PathSelectionTest, ScalingCapacitiesAndBytesChangesNoPath) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const Instance instance(seed);
     Instance scaled(seed);
-    for (BytesPerSecond& capacity : scaled.links.capacity) capacity = capacity * 7.3;
+    for (BytesPerSecond& capacity : scaled.links.capacities) capacity = capacity * 7.3;
     for (OneFlowJob& job : scaled.jobs) {
       for (model::FlowDemand& flow : job.flows) flow.bytes = flow.bytes * 7.3;
     }

@@ -47,7 +47,7 @@ std::vector<ContendedLink> FindContendedLinks(const JobSurvey& survey, const Lin
   for (uint32_t p = 0; p < survey.size(); ++p) {
     const JobTraffic& traffic = survey.traffic[p];
     for (const LinkBytes& use : traffic.links) {
-      all.push_back({use.link, {p, use.bytes / links.capacity[use.link] / traffic.communication_time}});
+      all.push_back({use.link, {p, use.bytes / links.capacity(use.link) / traffic.communication_time}});
     }
   }
   std::sort(all.begin(), all.end());

@@ -69,7 +69,7 @@ class LinkUsers {
     }
     for (const LinkBytes& use : traffic.links) {
       if (!links.can_be_shared(use.link)) continue;
-      const double busy = (use.bytes / links.capacity[use.link]).value();
+      const double busy = (use.bytes / links.capacity(use.link)).value();
       by_link_[use.link].push_back({rank,
                                     {.num_gpus = static_cast<double>(job.num_gpus),
                                      .compute_time = profile.compute_time,

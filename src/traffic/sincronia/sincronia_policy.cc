@@ -12,7 +12,7 @@ std::vector<std::vector<LinkLoad>> LoadsOf(const JobSurvey& survey, const LinkTa
   std::vector<std::vector<LinkLoad>> coflows(survey.size());
   for (size_t p = 0; p < survey.size(); ++p) {
     for (const LinkBytes& use : survey.traffic[p].links) {
-      coflows[p].push_back({use.link.value(), use.bytes / links.capacity[use.link] / Seconds(1)});
+      coflows[p].push_back({use.link.value(), use.bytes / links.capacity(use.link) / Seconds(1)});
     }
   }
   return coflows;

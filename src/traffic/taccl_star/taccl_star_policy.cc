@@ -27,7 +27,7 @@ uint32_t TierOf(topology::LinkTier tier) {
 Distance DistanceOf(const JobTraffic& traffic, const LinkTable& links) {
   Distance distance;
   distance.byte_hops = traffic.network_bytes.value();
-  for (const LinkBytes& use : traffic.links) distance.tiers = std::max(distance.tiers, TierOf(links.tier[use.link]));
+  for (const LinkBytes& use : traffic.links) distance.tiers = std::max(distance.tiers, TierOf(links.tier(use.link)));
   return distance;
 }
 
