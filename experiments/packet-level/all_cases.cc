@@ -89,7 +89,7 @@ void AddFlatRing(const std::vector<uint32_t>& hosts, uint64_t bytes, Random* ran
   for (uint32_t i = 0; i < n; ++i) {
     const uint32_t edge =
         builder->AddConnection(hosts[i], hosts[(i + 1) % n], static_cast<uint32_t>(random->Below(kNumSpines)));
-    builder->AddMessage(edge, 2 * (n - 1) * (bytes / n));
+    builder->AddMessage(edge, uint64_t{2} * (n - 1) * (bytes / n));
   }
 }
 

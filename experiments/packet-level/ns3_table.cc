@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -66,4 +68,11 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace fairlead::experiments::packet_level
 
-int main(int argc, char** argv) { return fairlead::experiments::packet_level::Main(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return fairlead::experiments::packet_level::Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fputs(error.what(), stderr);
+    return 1;
+  }
+}

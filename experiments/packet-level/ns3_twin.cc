@@ -160,8 +160,8 @@ class Ns3Run {
     subnets_.SetBase("10.0.0.0", "255.255.255.252");
     // Interface 0 is the loopback: 1 of a host is its NIC; 1 + i of a leaf goes to its host i, then the spines.
     for (uint32_t h = 0; h < kNumHosts; ++h) AddCable(hosts_.Get(h), leaves_.Get(h / kHostsPerLeaf));
-    leaf_to_spine_.resize(kNumLeaves * kNumSpines);
-    spine_to_leaf_.resize(kNumLeaves * kNumSpines);
+    leaf_to_spine_.resize(size_t{kNumLeaves} * kNumSpines);
+    spine_to_leaf_.resize(size_t{kNumLeaves} * kNumSpines);
     for (uint32_t leaf = 0; leaf < kNumLeaves; ++leaf) {
       for (uint32_t spine = leaf == 0 ? twin_.num_dead_uplinks : 0; spine < kNumSpines; ++spine) {
         const auto [up, down] = AddCable(leaves_.Get(leaf), spines_.Get(spine));

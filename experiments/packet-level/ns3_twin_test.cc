@@ -13,7 +13,7 @@
 namespace fairlead::experiments::packet_level {
 namespace {
 
-constexpr uint64_t kMessage = 9000 * 1000;
+constexpr uint64_t kMessage = 9'000'000;  // bytes, of 1,000 packets
 constexpr double kPayloadBytesPerS = kLinkBytesPerS * 9000 / 9078;
 constexpr double kMessageS = kMessage / kPayloadBytesPerS;
 constexpr double kPacketS = 9078 / kLinkBytesPerS;

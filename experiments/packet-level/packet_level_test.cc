@@ -14,25 +14,26 @@ namespace fairlead::experiments::packet_level {
 namespace {
 
 constexpr double kPayloadBytesPerS = kLinkBytesPerS * 9000 / 9078;
+constexpr uint64_t kMessage = 9'000'000;  // bytes, of 1,000 packets
 constexpr double kPacketS = 9078 / kLinkBytesPerS;
 // Four links; the last packet crosses three of them by itself.
 constexpr double kLatencyS = 4 * kLinkDelayS + 3 * kPacketS;
 
 TEST(TwinCaseTest, OneFlowByBoth) {
   CaseBuilder builder("one", packet::Transport::kMarking);
-  builder.AddMessage(builder.AddConnection(0, 8, 3), 9000 * 1000);
+  builder.AddMessage(builder.AddConnection(0, 8, 3), kMessage);
   const TwinCase twin = builder.Take();
-  EXPECT_NEAR(AllArrived(RunFluid(twin, false)), 9000 * 1000 / kPayloadBytesPerS, 2e-9);
-  EXPECT_NEAR(AllArrived(RunFluid(twin, true)), 9000 * 1000 / kPayloadBytesPerS + kLatencyS, 2e-9);
-  EXPECT_NEAR(AllArrived(RunPackets(twin, 1)), 9000 * 1000 / kPayloadBytesPerS + kLatencyS, 2e-9);
+  EXPECT_NEAR(AllArrived(RunFluid(twin, false)), kMessage / kPayloadBytesPerS, 2e-9);
+  EXPECT_NEAR(AllArrived(RunFluid(twin, true)), kMessage / kPayloadBytesPerS + kLatencyS, 2e-9);
+  EXPECT_NEAR(AllArrived(RunPackets(twin, 1)), kMessage / kPayloadBytesPerS + kLatencyS, 2e-9);
 }
 
 // A second, equal flow over the same spine doubles the time in both; over another spine it changes nothing.
 TEST(TwinCaseTest, PathsMeetInBothOrInNeither) {
   for (const uint32_t spine : {3u, 4u}) {
     CaseBuilder builder("two", packet::Transport::kMarking);
-    builder.AddMessage(builder.AddConnection(0, 8, 3), 9000 * 1000);
-    builder.AddMessage(builder.AddConnection(1, 9, spine), 9000 * 1000);
+    builder.AddMessage(builder.AddConnection(0, 8, 3), kMessage);
+    builder.AddMessage(builder.AddConnection(1, 9, spine), kMessage);
     const TwinCase twin = builder.Take();
     const double factor = spine == 3 ? 2 : 1;
     EXPECT_NEAR(AllArrived(RunFluid(twin, false)) * kPayloadBytesPerS / 9e6, factor, 1e-5);
@@ -43,8 +44,7 @@ TEST(TwinCaseTest, PathsMeetInBothOrInNeither) {
 // Sprayed, a leaf's hosts share seven of eight cables; with hashes the lost one is nobody's.
 TEST(TwinCaseTest, ALostCableTakesAnEighthOfThePipe) {
   CaseBuilder builder("lost", packet::Transport::kPulled, 1);
-  for (uint32_t h = 0; h < kHostsPerLeaf; ++h)
-    builder.AddMessage(builder.AddSprayed(h, kHostsPerLeaf + h), 9000 * 1000);
+  for (uint32_t h = 0; h < kHostsPerLeaf; ++h) builder.AddMessage(builder.AddSprayed(h, kHostsPerLeaf + h), kMessage);
   const TwinCase twin = builder.Take();
   EXPECT_NEAR(AllArrived(RunFluid(twin, false)) * kPayloadBytesPerS / 9e6, 8.0 / 7, 1e-5);
   EXPECT_GE((AllArrived(RunPackets(twin, 1)) - kLatencyS) * kPayloadBytesPerS / 9e6, 8.0 / 7);
@@ -55,11 +55,11 @@ TEST(TwinCaseTest, MessagesAndComputeWaitInBoth) {
   CaseBuilder builder("chain", packet::Transport::kMarking);
   const uint32_t there = builder.AddConnection(0, 8, 0);
   const uint32_t back = builder.AddConnection(8, 0, 0);
-  const uint32_t first = builder.AddMessage(there, 9000 * 100, {}, 1e-3);
-  const uint32_t second = builder.AddMessage(back, 9000 * 100, {first}, 1e-3);
-  builder.AddMessage(there, 9000 * 100, {second}, 1e-3);
+  const uint32_t first = builder.AddMessage(there, kMessage / 10, {}, 1e-3);
+  const uint32_t second = builder.AddMessage(back, kMessage / 10, {first}, 1e-3);
+  builder.AddMessage(there, kMessage / 10, {second}, 1e-3);
   const TwinCase twin = builder.Take();
-  const double one = 1e-3 + 9000 * 100 / kPayloadBytesPerS;
+  const double one = 1e-3 + kMessage / 10 / kPayloadBytesPerS;
   EXPECT_NEAR(AllArrived(RunFluid(twin, false)), 3 * one, 1e-8);
   EXPECT_NEAR(AllArrived(RunPackets(twin, 1)), 3 * (one + kLatencyS), 1e-8);
 }

@@ -52,7 +52,7 @@ class LazyIdVector {
 
  private:
   // Below, a page fault costs more than zeros.
-  static constexpr size_t kFewBytes = 64 * 1024;
+  static constexpr size_t kFewBytes = size_t{64} * 1024;
 
   size_t size_ = 0;
   T* items_ = nullptr;    // those of `small_`, or pages of its own

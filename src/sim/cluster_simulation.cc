@@ -35,7 +35,7 @@ const SimulationOptions& Checked(const SimulationOptions& options) {
 ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const scheduling::PlacementPolicy& placement,
                                      const traffic::TrafficPolicy& traffic,
                                      std::vector<const traffic::TrafficPolicy*> solo_policies,
-                                     controller::IterationProvider iterations, std::vector<model::Job> jobs,
+                                     const controller::IterationProvider& iterations, std::vector<model::Job> jobs,
                                      std::vector<LinkEvent> link_events, const SimulationOptions& options)
     : fabric_(fabric),
       traffic_(traffic),

@@ -107,7 +107,7 @@ class ClusterSimulation {
   // outlive the simulation.
   ClusterSimulation(const topology::Fabric& fabric, const scheduling::PlacementPolicy& placement,
                     const traffic::TrafficPolicy& traffic, std::vector<const traffic::TrafficPolicy*> solo_policies,
-                    controller::IterationProvider iterations, std::vector<model::Job> jobs,
+                    const controller::IterationProvider& iterations, std::vector<model::Job> jobs,
                     std::vector<LinkEvent> link_events, const SimulationOptions& options);
 
   // Runs the simulation to its end, or until `watch` says stop: the result is then marked partial, and jobs that don't
@@ -128,7 +128,7 @@ class ClusterSimulation {
   void EndProfiling(std::vector<controller::Event>* events);
   void ChangeLinks(const std::vector<controller::Event>& events);
   void FollowHosts(std::vector<controller::Event>* events);
-  void ChangeHealth(JobId job);
+  void ChangeHealth(JobId id);
   uint64_t IterationsSinceCheckpoint(const JobRecord& record) const;
 
   // What the controller wants.

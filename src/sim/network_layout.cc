@@ -292,8 +292,8 @@ void NetworkDraft::KeepFirstLinks(const fluid::EquitablePartition& partition) {
   }
   layout_.links = std::move(kept);
   for (uint32_t v = 0; v < num_variables(); ++v) {
-    std::ranges::stable_partition(layout_.uses[v],
-                                  [&](const fluid::LinkUse& use) { return layout_.links[use.link].link.valid(); });
+    std::stable_partition(layout_.uses[v].begin(), layout_.uses[v].end(),
+                          [&](const fluid::LinkUse& use) { return layout_.links[use.link].link.valid(); });
     for (const fluid::LinkUse& use : layout_.uses[v]) layout_.links[use.link].users.push_back({v, use.multiplicity});
   }
 }
