@@ -80,8 +80,7 @@ std::string Answer(const std::vector<CaseFamily>& families, const std::vector<Dr
   return fmt::format(
       "In {} of {} cases that have a goal (1 % for flows on one link, 5 % for rings with hashed paths) the mean error "
       "of the fluid engine against packets stays within it; it is largest in '{}' ({} %), and when everything has "
-      "arrived "
-      "is foretold to {} % in the worst case.",
+      "arrived is foretold to {} % in the worst case.",
       num_met, num_goals, families[worst].name, report::FormatFixed(results[worst].plain.mean(), 1),
       report::FormatFixed(total, 1));
 }

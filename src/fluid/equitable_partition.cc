@@ -110,6 +110,15 @@ std::vector<uint32_t> ClassesOf(const std::vector<LinkUse>& route, const std::ve
   return classes;
 }
 
+// All of a class have its first member's colour.
+bool ColorsAreAlike(std::span<const uint64_t> colors, const std::vector<uint32_t>& classes,
+                    const std::vector<uint32_t>& first) {
+  for (size_t i = 0; i < colors.size(); ++i) {
+    if (colors[i] != colors[first[classes[i]]]) return false;
+  }
+  return true;
+}
+
 // Flows of a class cross links of the same classes.
 bool FlowsAreAlike(const EquitablePartition& partition, std::span<const std::vector<LinkUse>> routes) {
   std::vector<std::vector<uint32_t>> of_class;
@@ -161,10 +170,10 @@ EquitablePartition FindEquitablePartition(std::span<const uint64_t> flow_colors,
   partition.first_flow = FirstMembers(partition.flow_class);
   partition.first_link = FirstMembers(partition.link_class);
   // Two sums that happen to be equal would make different things alike.
-  if (!FlowsAreAlike(partition, routes) || !LinksAreAlike(partition, routes)) {
-    return Discrete(routes.size(), link_colors.size());
-  }
-  return partition;
+  const bool is_right = ColorsAreAlike(flow_colors, partition.flow_class, partition.first_flow) &&
+                        ColorsAreAlike(link_colors, partition.link_class, partition.first_link) &&
+                        FlowsAreAlike(partition, routes) && LinksAreAlike(partition, routes);
+  return is_right ? partition : Discrete(routes.size(), link_colors.size());
 }
 
 std::vector<std::vector<LinkUse>> QuotientRoutes(const EquitablePartition& partition,

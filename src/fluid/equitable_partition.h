@@ -6,7 +6,7 @@
 //             every colour; flows of one colour cross links of the same colours. Colours are split until both hold.
 // Exact       Progressive filling never tells flows of one colour apart: it freezes whole colours, so they have one
 //             rate. Flows that start together with the same bytes then end together, and the colours hold for good.
-//             Sums of hashes are what is compared in a round; at the end both conditions are checked as they stand.
+//             Sums of hashes are what is compared in a round; at the end all of this is checked as it stands.
 // Cost        O(route lengths) for each round; a network without symmetry has few rounds, as its colours soon differ.
 // Reference   Equitable partitions of graphs (Godsil and Royle, chapter 9); progressive filling, max_min_reference.h.
 #pragma once

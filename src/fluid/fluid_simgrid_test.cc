@@ -1,7 +1,9 @@
-// The same random instances on SimGrid's flow-level model and on ours: equal completion times to 1e-6.
+// The same random instances on SimGrid's flow-level model and on ours, where all flows are simulated and where only one
+// of each class is: equal completion times to 1e-6.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <span>
 #include <string>
@@ -15,6 +17,7 @@
 // clang-format on
 
 #include "base/random.h"
+#include "fluid/equitable_partition.h"
 #include "fluid/flow_network.h"
 
 namespace fairlead::fluid {
@@ -48,6 +51,46 @@ Instance RandomInstance(uint64_t seed) {
     const double start_s = random.Below(2) == 0 ? 0 : 1e-3 * static_cast<double>(random.Below(2000));
     instance.transfers.push_back({links, start_s, 1e6 * static_cast<double>(1 + random.Below(100))});
   }
+  return instance;
+}
+
+// All-to-all among hosts under leaves of random sizes and uplinks, one or two at different times, and mostly a transfer
+// or a slow uplink that breaks the symmetry.
+Instance RandomAllToAll(uint64_t seed) {
+  Random random(seed);
+  Instance instance;
+  const auto add_link = [&](double capacity) {
+    instance.capacities.push_back(capacity);
+    return static_cast<uint32_t>(instance.capacities.size() - 1);
+  };
+  struct Host {
+    uint32_t leaf;
+    uint32_t up;
+    uint32_t down;
+  };
+  std::vector<Host> hosts;
+  std::vector<std::pair<uint32_t, uint32_t>> leaves;  // links up and down
+  const double pipe = random.Uniform(1e7, 5e7);
+  const uint64_t usual_hosts = 1 + random.Below(4);
+  for (uint32_t leaf = 0; leaf < 3; ++leaf) {
+    leaves.emplace_back(add_link(random.Below(5) == 0 ? pipe / 2 : pipe), add_link(pipe));
+    const uint64_t num_hosts = random.Below(3) == 0 ? 1 + random.Below(4) : usual_hosts;
+    for (uint64_t h = 0; h < num_hosts; ++h) hosts.push_back({leaf, add_link(1e7), add_link(1e7)});
+  }
+  const auto send = [&](const Host& from, const Host& to, double start_s, double bytes) {
+    std::vector<uint32_t> route = {from.up, to.down};
+    if (from.leaf != to.leaf) route = {from.up, leaves[from.leaf].first, leaves[to.leaf].second, to.down};
+    instance.transfers.push_back({std::move(route), start_s, bytes});
+  };
+  for (uint64_t job = 1 + random.Below(2); job > 0; --job) {
+    const double start_s = 1e-3 * static_cast<double>(random.Below(500));
+    for (size_t from = 0; from < hosts.size(); ++from) {
+      for (size_t to = 0; to < hosts.size(); ++to) {
+        if (from != to) send(hosts[from], hosts[to], start_s, 1e6 * static_cast<double>(job));
+      }
+    }
+  }
+  if (random.Below(2) == 0) send(hosts.front(), hosts.back(), 0, 3e6);
   return instance;
 }
 
@@ -122,13 +165,22 @@ std::vector<std::vector<double>> RunOnSimGrid(const std::vector<Instance>& insta
   return ends_s;
 }
 
-std::vector<double> RunOurs(const Instance& instance) {
+std::vector<std::vector<LinkUse>> RoutesOf(const Instance& instance) {
+  std::vector<std::vector<LinkUse>> routes;
+  for (const Transfer& transfer : instance.transfers) {
+    std::vector<LinkUse>& route = routes.emplace_back();
+    for (const uint32_t link : transfer.route) route.push_back({link});
+  }
+  return routes;
+}
+
+// Args: routes: [transfer], instead of its own.
+std::vector<double> RunOurs(const Instance& instance, const std::vector<std::vector<LinkUse>>& routes) {
   FlowNetwork network(instance.capacities);
   std::vector<std::pair<SimTime, FlowId>> starts;
-  for (const Transfer& transfer : instance.transfers) {
-    std::vector<LinkUse> route;
-    for (const uint32_t link : transfer.route) route.push_back({link});
-    starts.emplace_back(SimTime::FromSeconds(Seconds(transfer.start_s)), network.AddFlow(route));
+  for (size_t f = 0; f < routes.size(); ++f) {
+    const SimTime start = SimTime::FromSeconds(Seconds(instance.transfers[f].start_s));
+    starts.emplace_back(start, network.AddFlow(routes[f]));
   }
   std::sort(starts.begin(), starts.end());
   std::vector<double> ends_s(instance.transfers.size(), -1);
@@ -146,16 +198,48 @@ std::vector<double> RunOurs(const Instance& instance) {
   return ends_s;
 }
 
+// One transfer of each class for all of them. Args: num_classes: those of the instance are added.
+std::vector<double> RunOursByClass(const Instance& instance, size_t* num_classes) {
+  std::map<std::pair<double, double>, uint64_t> color_of_transfer;
+  std::vector<uint64_t> flow_colors;
+  for (const Transfer& transfer : instance.transfers) {
+    const std::pair color(transfer.start_s, transfer.bytes);
+    flow_colors.push_back(color_of_transfer.try_emplace(color, color_of_transfer.size()).first->second);
+  }
+  std::map<double, uint64_t> color_of_capacity;
+  std::vector<uint64_t> link_colors;
+  for (const double capacity : instance.capacities) {
+    link_colors.push_back(color_of_capacity.try_emplace(capacity, color_of_capacity.size()).first->second);
+  }
+  const std::vector<std::vector<LinkUse>> routes = RoutesOf(instance);
+  const EquitablePartition partition = FindEquitablePartition(flow_colors, link_colors, routes);
+  Instance classes;
+  for (const uint32_t link : partition.first_link) classes.capacities.push_back(instance.capacities[link]);
+  for (const uint32_t flow : partition.first_flow) classes.transfers.push_back(instance.transfers[flow]);
+  *num_classes += classes.transfers.size();
+  const std::vector<double> ends_of_classes_s = RunOurs(classes, QuotientRoutes(partition, routes));
+  std::vector<double> ends_s;
+  for (const uint32_t c : partition.flow_class) ends_s.push_back(ends_of_classes_s[c]);
+  return ends_s;
+}
+
 TEST(FluidAgainstSimGrid, EqualCompletionTimes) {
   std::vector<Instance> instances;
   for (uint64_t seed = 0; seed < kNumInstances; ++seed) instances.push_back(RandomInstance(seed));
+  for (uint64_t seed = 0; seed < kNumInstances; ++seed) instances.push_back(RandomAllToAll(seed));
   const std::vector<std::vector<double>> theirs = RunOnSimGrid(instances);
+  size_t num_transfers = 0;
+  size_t num_classes = 0;
   for (size_t i = 0; i < instances.size(); ++i) {
-    const std::vector<double> ours = RunOurs(instances[i]);
+    const std::vector<double> ours = RunOurs(instances[i], RoutesOf(instances[i]));
+    const std::vector<double> by_class = RunOursByClass(instances[i], &num_classes);
+    num_transfers += ours.size();
     for (size_t f = 0; f < ours.size(); ++f) {
       EXPECT_NEAR(ours[f], theirs[i][f], 1e-6 * (1 + theirs[i][f])) << "instance " << i << " transfer " << f;
+      EXPECT_NEAR(by_class[f], theirs[i][f], 1e-6 * (1 + theirs[i][f])) << "instance " << i << " transfer " << f;
     }
   }
+  EXPECT_LT(2 * num_classes, num_transfers) << "many are alike";
 }
 
 }  // namespace

@@ -85,18 +85,23 @@ TEST(RandomScenarioTest, RunsKeepTheLaws) {
   }
 }
 
+// Two ways to simulate one of these must agree: without what extrapolates (its error is not bounded) and what answers
+// to measurements (which a nanosecond may turn).
+RandomScenarioOptions ComparableScenarios(double max_simulated_s, std::vector<std::string> policies) {
+  return {.allocation = false,
+          .congestion = false,
+          .profiling = false,
+          .speed_reports = false,
+          .extrapolation = false,
+          .max_simulated_s = max_simulated_s,
+          .policies = std::move(policies)};
+}
+
 TEST(RandomScenarioTest, SkippingPeriodsChangesNothingBeyondTheStatedError) {
-  // Without what extrapolates (its error is not bounded) and what answers to measurements (which a nanosecond may turn).
   double skipped = 0;
   for (uint64_t seed = 0; seed < kNumSeeds; ++seed) {
     Random random(seed);
-    Scenario scenario = RandomScenario(random, {.allocation = false,
-                                                .congestion = false,
-                                                .profiling = false,
-                                                .speed_reports = false,
-                                                .extrapolation = false,
-                                                .max_simulated_s = 60,
-                                                .policies = {"ecmp", "crux", "c4p"}});
+    Scenario scenario = RandomScenario(random, ComparableScenarios(60, {"ecmp", "crux", "c4p"}));
     SCOPED_TRACE("seed " + std::to_string(seed));
     const RunResult fast = RunAlone(scenario);
     scenario.simulation.fast_forward = false;
@@ -108,16 +113,10 @@ TEST(RandomScenarioTest, SkippingPeriodsChangesNothingBeyondTheStatedError) {
 }
 
 TEST(RandomScenarioTest, AggregatingFlowsChangesNothing) {
-  // Without what answers to measurements, which a nanosecond may turn.
   for (uint64_t seed = 0; seed < kNumSeeds; ++seed) {
     Random random(CombineHash(seed, 1));
-    Scenario scenario = RandomScenario(random, {.allocation = false,
-                                                .congestion = false,
-                                                .profiling = false,
-                                                .speed_reports = false,
-                                                .extrapolation = false,
-                                                .max_simulated_s = 20,
-                                                .policies = {"ecmp", "crux", "c4p", "spray", "ethereal", "mltcp"}});
+    Scenario scenario =
+        RandomScenario(random, ComparableScenarios(20, {"ecmp", "crux", "c4p", "spray", "ethereal", "mltcp"}));
     scenario.simulation.fast_forward = false;
     SCOPED_TRACE("seed " + std::to_string(seed));
     const RunResult aggregated = RunAlone(scenario);

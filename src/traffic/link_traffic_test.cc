@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "traffic/traffic_example.h"
 
 namespace fairlead::traffic {
 namespace {
@@ -17,20 +18,9 @@ using topology::LinkTier;
 
 constexpr LinkId NthLink(uint32_t i) { return LinkId(i); }
 
-// Links without a fabric.
-struct TieredLinks {
-  IdVector<LinkId, BytesPerSecond> capacities;
-  IdVector<LinkId, LinkTier> tiers;
-
-  operator LinkTable() const { return LinkTable(capacities, tiers, nullptr); }
-};
-
-TieredLinks MakeTieredLinks(const std::vector<std::pair<double, LinkTier>>& links) {
-  TieredLinks made;
-  for (const auto& [capacity, tier] : links) {
-    made.capacities.push_back(BytesPerSecond(capacity));
-    made.tiers.push_back(tier);
-  }
+OwnLinks MakeTieredLinks(const std::vector<std::pair<double, LinkTier>>& links) {
+  OwnLinks made;
+  for (const auto& [capacity, tier] : links) made.Add(capacity, tier);
   return made;
 }
 
@@ -57,8 +47,7 @@ double BytesOn(const JobTraffic& traffic, LinkId link) {
 TEST(LinkTrafficTest, BytesAddUpPerLinkAndTheWorstLinkBounds) {
   // PCIe at 10 B/s carries 3 + 5 = 8 B: 0.8 s. Uplink 1 at 4 B/s carries 3 B: 0.75 s. Uplink 2 at 4 B/s carries 5
   // B: 1.25 s.
-  const TieredLinks links =
-      MakeTieredLinks({{10, LinkTier::kPcie}, {4, LinkTier::kLeafSpine}, {4, LinkTier::kHostLeaf}});
+  const OwnLinks links = MakeTieredLinks({{10, LinkTier::kPcie}, {4, LinkTier::kLeafSpine}, {4, LinkTier::kHostLeaf}});
   const std::vector<model::Path> paths = {{NthLink(0), NthLink(1)}, {NthLink(0), NthLink(2)}};
   const JobTraffic traffic = LinkTrafficMeter(links).Measure(MakeIteration({{3}, {5}}), paths);
   EXPECT_EQ(BytesOn(traffic, NthLink(0)), 8);
@@ -73,7 +62,7 @@ TEST(LinkTrafficTest, BytesAddUpPerLinkAndTheWorstLinkBounds) {
 }
 
 TEST(LinkTrafficTest, TheBoundingLinkMayBeInsideTheHost) {
-  const TieredLinks links = MakeTieredLinks({{1, LinkTier::kPcie}, {4, LinkTier::kHostLeaf}});
+  const OwnLinks links = MakeTieredLinks({{1, LinkTier::kPcie}, {4, LinkTier::kHostLeaf}});
   const JobTraffic traffic =
       LinkTrafficMeter(links).Measure(MakeIteration({{3}}), std::vector<model::Path>{{NthLink(0), NthLink(1)}});
   EXPECT_EQ(traffic.communication_time.value(), 3);
@@ -81,7 +70,7 @@ TEST(LinkTrafficTest, TheBoundingLinkMayBeInsideTheHost) {
 }
 
 TEST(LinkTrafficTest, PhasesOnNvlinkArePrivate) {
-  const TieredLinks links = MakeTieredLinks({{1, LinkTier::kNvlink}, {4, LinkTier::kHostLeaf}});
+  const OwnLinks links = MakeTieredLinks({{1, LinkTier::kNvlink}, {4, LinkTier::kHostLeaf}});
   // The first phase stays on NVLink. The second crosses NVLink and the network: its 2 B count on both links.
   const std::vector<model::Path> paths = {{NthLink(0)}, {NthLink(0), NthLink(1)}};
   const JobTraffic traffic = LinkTrafficMeter(links).Measure(MakeIteration({{100}, {2}}), paths);
@@ -93,7 +82,7 @@ TEST(LinkTrafficTest, PhasesOnNvlinkArePrivate) {
 }
 
 TEST(LinkTrafficTest, ReusedScratchForgetsTheJobBefore) {
-  const TieredLinks links = MakeTieredLinks({{1, LinkTier::kHostLeaf}, {1, LinkTier::kNvlink}});
+  const OwnLinks links = MakeTieredLinks({{1, LinkTier::kHostLeaf}, {1, LinkTier::kNvlink}});
   LinkTrafficMeter meter(links);
   const model::Iteration iteration = MakeIteration({{5}, {7}});
   const std::vector<model::Path> paths = {{NthLink(0)}, {NthLink(1)}};
@@ -102,7 +91,7 @@ TEST(LinkTrafficTest, ReusedScratchForgetsTheJobBefore) {
 }
 
 TEST(LinkTrafficTest, WithoutPathsThereIsNoTraffic) {
-  const TieredLinks links = MakeTieredLinks({{1, LinkTier::kHostLeaf}});
+  const OwnLinks links = MakeTieredLinks({{1, LinkTier::kHostLeaf}});
   const JobTraffic traffic = LinkTrafficMeter(links).Measure(MakeIteration({{5}}), std::vector<model::Path>(1));
   EXPECT_THAT(traffic.links, IsEmpty());
   EXPECT_EQ(traffic.communication_time.value(), 0);
@@ -110,7 +99,7 @@ TEST(LinkTrafficTest, WithoutPathsThereIsNoTraffic) {
 }
 
 TEST(LinkTrafficTest, ADeadLinkTakesForever) {
-  const TieredLinks links = MakeTieredLinks({{0, LinkTier::kHostLeaf}});
+  const OwnLinks links = MakeTieredLinks({{0, LinkTier::kHostLeaf}});
   const JobTraffic traffic =
       LinkTrafficMeter(links).Measure(MakeIteration({{5}}), std::vector<model::Path>{{NthLink(0)}});
   EXPECT_TRUE(std::isinf(traffic.communication_time.value()));
@@ -121,7 +110,7 @@ std::vector<std::span<const model::Path>> AsSpans(const std::vector<std::vector<
 }
 
 TEST(ContentionTest, AllLinksButNvlinkCount) {
-  const TieredLinks links = MakeTieredLinks(
+  const OwnLinks links = MakeTieredLinks(
       {{1, LinkTier::kPcie}, {1, LinkTier::kHostLeaf}, {1, LinkTier::kSpineCore}, {1, LinkTier::kNvlink}});
   const std::vector<std::vector<model::Path>> jobs = {{{NthLink(0), NthLink(3)}},
                                                       {{NthLink(0), NthLink(2)}},
@@ -137,7 +126,7 @@ TEST(ContentionTest, AllLinksButNvlinkCount) {
 TEST(ContentionTest, AgreesWithComparingEveryPair) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     Random random(seed);
-    const TieredLinks links = MakeTieredLinks(std::vector<std::pair<double, LinkTier>>(200, {1, LinkTier::kLeafSpine}));
+    const OwnLinks links = MakeTieredLinks(std::vector<std::pair<double, LinkTier>>(200, {1, LinkTier::kLeafSpine}));
     const size_t num_jobs = 1 + random.Below(150);  // more than one machine word of bits
     std::vector<std::vector<bool>> uses(num_jobs, std::vector<bool>(200, false));
     std::vector<std::vector<model::Path>> jobs(num_jobs);

@@ -9,26 +9,16 @@
 #include <vector>
 
 #include "base/random.h"
+#include "traffic/traffic_example.h"
 
 namespace fairlead::traffic {
 namespace {
 
 constexpr LinkId Link(uint32_t i) { return LinkId(i); }
 
-// Links without a fabric.
-struct OwnLinks {
-  IdVector<LinkId, BytesPerSecond> capacities;
-  IdVector<LinkId, topology::LinkTier> tiers;
-
-  operator LinkTable() const { return LinkTable(capacities, tiers, nullptr); }
-};
-
 OwnLinks MakeLinks(const std::vector<double>& capacities) {
   OwnLinks links;
-  for (const double capacity : capacities) {
-    links.capacities.push_back(BytesPerSecond(capacity));
-    links.tiers.push_back(topology::LinkTier::kLeafSpine);
-  }
+  for (const double capacity : capacities) links.Add(capacity, topology::LinkTier::kLeafSpine);
   return links;
 }
 

@@ -10,6 +10,7 @@
 #include "topology/clos_fabrics.h"
 #include "topology/router.h"
 #include "traffic/default_paths.h"
+#include "traffic/link_traffic.h"
 #include "traffic/traffic_policy.h"
 
 namespace fairlead::traffic {
@@ -33,6 +34,18 @@ inline topology::Fabric MakeSmallClos(uint32_t leaves, uint32_t hosts_per_leaf, 
   }
   return std::move(fabric).WithCapacities(capacities);
 }
+
+// Links without a fabric.
+struct OwnLinks {
+  IdVector<LinkId, BytesPerSecond> capacities;
+  IdVector<LinkId, topology::LinkTier> tiers;
+
+  void Add(double bytes_per_s, topology::LinkTier tier) {
+    capacities.push_back(BytesPerSecond(bytes_per_s));
+    tiers.push_back(tier);
+  }
+  operator LinkTable() const { return LinkTable(capacities, tiers, nullptr); }
+};
 
 // Switches without steering: every flow on the path of its hash.
 inline TrafficPlan HashedPlan(const TrafficSnapshot& snapshot) {
