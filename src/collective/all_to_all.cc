@@ -40,6 +40,7 @@ void AppendBetweenHosts(const Communicator& from, const Communicator& to, Bytes 
 void AppendAllToAll(std::span<const RankPlace> ranks, Bytes size, FlowSet& flows) {
   if (ranks.size() <= 1 || size <= Bytes(0)) return;
   const Bytes piece = size / static_cast<double>(ranks.size());
+  flows.AddChain(1);
   for (const RankPlace& source : ranks) {
     for (const RankPlace& destination : ranks) {
       if (source.gpu != destination.gpu) flows.AddAlone(source, destination, piece);
@@ -51,6 +52,7 @@ void AppendRailAllToAll(std::span<const RankPlace> ranks, Bytes size, FlowSet& f
   if (ranks.size() <= 1 || size <= Bytes(0)) return;
   const Bytes piece = size / static_cast<double>(ranks.size());
   const std::vector<Communicator> hosts = GroupByHost(ranks);
+  flows.AddChain(1);
   for (const Communicator& host : hosts) {
     AppendInsideHost(hosts, host, piece, flows);
     for (const Communicator& other : hosts) {

@@ -6,6 +6,7 @@
 //             host that has the destination's local index (NCCL's PXN), which sends the pieces of the whole host in one
 //             flow. Where the host has no such rank the piece goes directly. Same bytes on the network, at most
 //             n(g-1) + n(h-1) flows for h hosts of g ranks.
+// Steps       1: all messages leave at once.
 // Groups      one per flow: nothing makes them wait for each other.
 // Cost        O(n^2) time; keep n to expert groups. Nothing is added for n <= 1 or S <= 0.
 // Reference   NVIDIA, Doubling all2all performance with NCCL 2.12, 2022 (PXN).

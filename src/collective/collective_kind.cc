@@ -15,9 +15,10 @@
 namespace fairlead::collective {
 namespace {
 
-constexpr std::array<std::string_view, 11> kNames = {"ring-all-reduce",
+constexpr std::array<std::string_view, 12> kNames = {"ring-all-reduce",
                                                      "tree-all-reduce",
                                                      "hierarchical-all-reduce",
+                                                     "in-network-all-reduce",
                                                      "ring-reduce-scatter",
                                                      "hierarchical-reduce-scatter",
                                                      "ring-all-gather",
@@ -29,6 +30,7 @@ constexpr std::array<std::string_view, 11> kNames = {"ring-all-reduce",
 
 void AppendSendReceive(std::span<const RankPlace> ranks, Bytes size, FlowSet& flows) {
   if (size <= Bytes(0)) return;
+  if (ranks.size() > 1) flows.AddChain(1);
   for (size_t i = 1; i < ranks.size(); ++i) flows.AddAlone(ranks[i - 1], ranks[i], size);
 }
 
@@ -54,6 +56,8 @@ void AppendCollective(CollectiveKind kind, std::span<const RankPlace> ranks, Byt
       return AppendTreeAllReduce(ranks, size, flows);
     case CollectiveKind::kHierarchicalAllReduce:
       return AppendHierarchicalAllReduce(ranks, size, flows);
+    case CollectiveKind::kInNetworkAllReduce:
+      return AppendInNetworkAllReduce(ranks, size, flows);
     case CollectiveKind::kRingReduceScatter:
       return AppendRingReduceScatter(ranks, size, flows);
     case CollectiveKind::kHierarchicalReduceScatter:

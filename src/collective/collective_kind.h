@@ -18,6 +18,7 @@ enum class CollectiveKind : uint8_t {
   kRingAllReduce,          // one flat ring
   kTreeAllReduce,          // double binary tree
   kHierarchicalAllReduce,  // inside hosts, then one ring per rail
+  kInNetworkAllReduce,     // inside hosts, then summed by the switches
   kRingReduceScatter,
   kHierarchicalReduceScatter,
   kRingAllGather,

@@ -12,6 +12,8 @@
 #include "collective/collective_kind.h"
 #include "collective/hierarchical_collectives.h"
 #include "collective/ring_collectives.h"
+#include "topology/clos_fabrics.h"
+#include "topology/router.h"
 
 namespace fairlead::collective {
 namespace {
@@ -135,6 +137,43 @@ TEST(CollectiveBytesTest, ClosedForms) {
   expect(CollectiveKind::kAllToAll, 30, 100);
   expect(CollectiveKind::kSendReceive, 5, 600);
   expect(CollectiveKind::kTreeAllReduce, 20, 300);
+}
+
+// What a tree of switches carries: every leaf hands the sum of its hosts up to the one spine and gets the sum of all
+// back, so that each link of hosts and leaves that take part carries a share once each way, in whatever order ranks
+// are.
+TEST(InNetworkTest, LoadsTheLinksOfItsTreeOnceEachWay) {
+  const topology::Fabric fabric =
+      topology::BuildClos({.leaves = 5, .hosts_per_leaf = 4, .spines = 1, .host = {.gpus = 4, .nics = 4}}).value();
+  const topology::Router router(fabric);
+  Random random(3);
+  for (int trial = 0; trial < 50; ++trial) {
+    std::vector<uint32_t> hosts;
+    for (uint32_t h = 0; h < fabric.num_hosts(); ++h) {
+      if (random.Below(3) > 0) hosts.push_back(h);
+    }
+    if (hosts.size() < 2) continue;
+    random.Shuffle(std::span(hosts));
+    model::Placement placement;
+    for (const uint32_t host : hosts) {
+      for (uint32_t gpu = 0; gpu < 4; ++gpu) placement.gpus.emplace_back(host * 4 + gpu);
+    }
+    FlowSet set;
+    AppendInNetworkAllReduce(MakeRankLayout(placement, fabric).ranks, Bytes(400), set);
+    std::map<LinkId, double> bytes;
+    for (const auto& flow : set.flows) {
+      model::Path path;
+      router.AppendPath(flow.source, flow.destination, 0, &path);
+      for (const LinkId link : path) {
+        if (topology::IsNetwork(fabric.tier(link))) bytes[link] += flow.bytes.value();
+      }
+    }
+    EXPECT_GE(bytes.size(), 8 * hosts.size());
+    for (const auto& [link, carried] : bytes) {
+      const bool is_uplink = fabric.tier(link) != topology::LinkTier::kHostLeaf;
+      EXPECT_DOUBLE_EQ(carried, is_uplink ? 400 : 100);  // of four rails, of one
+    }
+  }
 }
 
 TEST(RingTest, OneEdgeInAndOutAndEachHostEnteredOnce) {

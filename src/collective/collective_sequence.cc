@@ -204,6 +204,7 @@ class UnitFlows {
       flows.flows.push_back(flow);
     }
     flows.num_groups += set.num_groups;
+    flows.AddChain(set.num_steps);
   }
 
  private:
@@ -285,7 +286,8 @@ Result<model::Iteration> BuildSequenceIteration(const CollectiveSequence& sequen
   std::vector<PhasePlan> plans;
   for (const SequencePhase& phase : planned.phases) {
     plans.push_back({fmt::format("{} {}", ToString(phase.group), Name(phase.kind)), phase.start_fraction,
-                     phase.blocks_compute, [&units, &phase](FlowSet& flows) { units.Append(phase, flows); }});
+                     phase.blocks_compute, [&units, &phase](FlowSet& flows) { units.Append(phase, flows); },
+                     static_cast<double>(phase.num_collectives)});
   }
   LayOutPhases(std::move(plans), iteration);
   return iteration;

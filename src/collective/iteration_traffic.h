@@ -32,6 +32,12 @@ struct IterationTraffic {
   Bytes dense_parameters;
   Bytes expert_gradients;
   Bytes expert_parameters;
+
+  // Into how many collectives, one after another, the bytes above are divided.
+  double num_tensor_all_reduces = 0;
+  double num_pipeline_messages = 0;
+  double num_expert_all_to_alls = 0;
+  double num_embedding_all_to_alls = 0;
 };
 
 // `parallelism` must fit the profile, see BuildIteration.

@@ -15,6 +15,7 @@ struct PhasePlan {
   double start_fraction = 1;  // [0, 1]
   bool blocks_compute = false;
   std::function<void(FlowSet&)> append_flows;
+  double num_repeats = 1;  // collectives, one after another, whose bytes are together in one
 };
 
 // Fills phases, flows and num_groups of the iteration: phases by start fraction, equal ones in the given order; phases

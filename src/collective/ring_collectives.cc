@@ -11,25 +11,32 @@ Communicator InRingOrder(std::span<const RankPlace> ranks) {
 }
 
 // The first `num_edges` edges of the ring, in one group.
-void AppendEdges(std::span<const RankPlace> ranks, size_t num_edges, Bytes bytes, FlowSet& flows) {
+void AppendEdges(std::span<const RankPlace> ranks, size_t num_edges, Bytes bytes, double num_steps, FlowSet& flows) {
   if (ranks.size() <= 1 || bytes <= Bytes(0)) return;
   const Communicator ring = InRingOrder(ranks);
   const uint32_t group = flows.NewGroup();
+  if (ring.front().host != ring.back().host) flows.AddChain(num_steps);
   for (size_t i = 0; i < num_edges; ++i) flows.Add(ring[i], ring[(i + 1) % ring.size()], bytes, group);
 }
 
 }  // namespace
 
-void AppendRing(std::span<const RankPlace> ranks, Bytes bytes, FlowSet& flows) {
-  AppendEdges(ranks, ranks.size(), bytes, flows);
+void AppendRingOf(std::span<const RankPlace> ranks, Bytes bytes, double num_steps, FlowSet& flows) {
+  AppendEdges(ranks, ranks.size(), bytes, num_steps, flows);
+}
+
+void AppendRing(std::span<const RankPlace> ranks, Bytes size, int passes, FlowSet& flows) {
+  if (ranks.empty()) return;
+  const auto num_steps = static_cast<double>(ranks.size() - 1) * passes;
+  AppendRingOf(ranks, size * (passes * RingShare(ranks.size())), num_steps, flows);
 }
 
 void AppendRingAllReduce(std::span<const RankPlace> ranks, Bytes size, FlowSet& flows) {
-  if (!ranks.empty()) AppendRing(ranks, size * (2 * RingShare(ranks.size())), flows);
+  AppendRing(ranks, size, 2, flows);
 }
 
 void AppendRingReduceScatter(std::span<const RankPlace> ranks, Bytes size, FlowSet& flows) {
-  if (!ranks.empty()) AppendRing(ranks, size * RingShare(ranks.size()), flows);
+  AppendRing(ranks, size, 1, flows);
 }
 
 void AppendRingAllGather(std::span<const RankPlace> ranks, Bytes size, FlowSet& flows) {
@@ -37,7 +44,8 @@ void AppendRingAllGather(std::span<const RankPlace> ranks, Bytes size, FlowSet& 
 }
 
 void AppendRingBroadcast(std::span<const RankPlace> ranks, Bytes size, FlowSet& flows) {
-  if (!ranks.empty()) AppendEdges(ranks, ranks.size() - 1, size, flows);
+  if (ranks.empty()) return;
+  AppendEdges(ranks, ranks.size() - 1, size, static_cast<double>(ranks.size() - 1), flows);
 }
 
 }  // namespace fairlead::collective

@@ -33,6 +33,7 @@ Class ClassOf(const SequenceStep& step, double start, double total) {
 void AddTo(Bundle& bundle, const SequenceStep& step, double start) {
   const double end = start + step.overlap.value();
   bundle.phase.bytes += step.bytes;
+  ++bundle.phase.num_collectives;
   bundle.weighted_start += step.bytes.value() * start;
   if (bundle.type != Class::kAwaited) return;
   bundle.covered += std::max(0.0, end - std::max(start, bundle.covered_until));
@@ -141,6 +142,7 @@ void AddWaits(std::vector<Bundle>& bundles) {
     wait.type = Class::kWait;
     wait.start = wait.end;
     const double bytes = wait.phase.bytes.value();
+    wait.phase.num_collectives = 0;
     wait.phase.bytes = Bytes(std::min(bytes / 2, std::max(1.0, bytes * kWaitShare)));
     bundles[i].phase.bytes -= wait.phase.bytes;
     bundles.push_back(wait);

@@ -41,6 +41,7 @@ struct SequencePhase {
   Bytes bytes;                                 // > 0
   double start_fraction = 0;                   // of the compute clock, [0, 1]
   bool blocks_compute = false;
+  uint32_t num_collectives = 0;  // whose bytes they are; 0 of a wait, which is the end of another phase
 
   friend bool operator==(const SequencePhase&, const SequencePhase&) = default;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,6 +21,7 @@ namespace {
 
 // Backward is twice the work of forward.
 constexpr double kForwardShare = 1.0 / 3;
+constexpr double kMostBucketPhases = 64;
 
 enum class DataParallelOperation { kAllReduce, kReduceScatter, kAllGather };
 
@@ -55,6 +57,9 @@ Status ValidateOptions(const ModelProfile& profile, const IterationOptions& opti
   if (options.overlap_start && !(*options.overlap_start >= 0 && *options.overlap_start <= 1)) {
     return Refuse(profile, fmt::format("overlap_start {} is not in [0, 1]", *options.overlap_start));
   }
+  if (options.gradient_bucket && !(*options.gradient_bucket > Bytes(0))) {
+    return Refuse(profile, "gradient_bucket must be above 0");
+  }
   if (options.blocking_rounds == 0 || options.blocking_rounds > 1024) {
     return Refuse(profile, fmt::format("blocking_rounds {} is not in [1, 1024]", options.blocking_rounds));
   }
@@ -62,7 +67,9 @@ Status ValidateOptions(const ModelProfile& profile, const IterationOptions& opti
 }
 
 CollectiveKind KindOf(DataParallelOperation operation, DataParallelAlgorithm algorithm) {
-  const bool hierarchical = algorithm == DataParallelAlgorithm::kHierarchical;
+  const bool in_network = algorithm == DataParallelAlgorithm::kInNetwork;
+  if (in_network && operation == DataParallelOperation::kAllReduce) return CollectiveKind::kInNetworkAllReduce;
+  const bool hierarchical = in_network || algorithm == DataParallelAlgorithm::kHierarchical;
   switch (operation) {
     case DataParallelOperation::kReduceScatter:
       return hierarchical ? CollectiveKind::kHierarchicalReduceScatter : CollectiveKind::kRingReduceScatter;
@@ -93,23 +100,24 @@ class PhasePlanner {
  private:
   void PlanBlockingRound(double start) {
     const double share = 1.0 / options_.blocking_rounds;
-    Add("tp all-reduce", start, true, [this, share](FlowSet& flows) {
+    Add("tp all-reduce", start, true, traffic_.num_tensor_all_reduces * share, [this, share](FlowSet& flows) {
       for (const Communicator& group : grid_.TensorGroups()) {
         AppendHierarchicalAllReduce(group, traffic_.tensor_all_reduce * share, flows);
       }
     });
-    Add("ep all-to-all", start, true, [this, share](FlowSet& flows) {
+    Add("ep all-to-all", start, true, traffic_.num_expert_all_to_alls * share, [this, share](FlowSet& flows) {
       for (const Communicator& group : grid_.ExpertGroups()) {
         AppendExchange(group, traffic_.expert_all_to_all * share, flows);
       }
     });
-    Add("embedding all-to-all", start, true, [this, share](FlowSet& flows) {
+    Add("embedding all-to-all", start, true, traffic_.num_embedding_all_to_alls * share, [this, share](FlowSet& flows) {
       for (const Communicator& group : grid_.DataGroups()) {
         AppendExchange(group, traffic_.embedding_all_to_all * share, flows);
       }
     });
-    Add("pp send/recv", start, true, [this, share](FlowSet& flows) {
+    Add("pp send/recv", start, true, traffic_.num_pipeline_messages * share, [this, share](FlowSet& flows) {
       if (traffic_.pipeline_message <= Bytes(0)) return;
+      flows.AddChain(1);
       for (const auto& [earlier, later] : grid_.PipelineBoundaries()) {
         flows.AddAlone(earlier, later, traffic_.pipeline_message * share);
         flows.AddAlone(later, earlier, traffic_.pipeline_message * share);
@@ -121,25 +129,38 @@ class PhasePlanner {
     using enum DataParallelOperation;
     switch (parallelism_.zero_stage) {
       case 0:
-        return AddDataParallel("dp all-reduce", overlap_start_, kAllReduce);
+        return AddGradients("dp all-reduce", kAllReduce);
       case 1:
       case 2:
-        AddDataParallel("dp reduce-scatter", overlap_start_, kReduceScatter);
+        AddGradients("dp reduce-scatter", kReduceScatter);
         return AddDataParallel("dp all-gather", 1, kAllGather);
       default:
         AddDataParallel("dp all-gather forward", 0, kAllGather, parallelism_.micro_batches);
         AddDataParallel("dp all-gather backward", std::min(kForwardShare, overlap_start_), kAllGather,
                         parallelism_.micro_batches);
-        return AddDataParallel("dp reduce-scatter", overlap_start_, kReduceScatter);
+        return AddGradients("dp reduce-scatter", kReduceScatter);
     }
   }
 
-  void AddDataParallel(std::string name, double start, DataParallelOperation operation, double times = 1) {
+  void AddGradients(const std::string& name, DataParallelOperation operation) {
+    if (!options_.gradient_bucket) return AddDataParallel(name, overlap_start_, operation);
+    const Bytes bytes = std::max(traffic_.dense_gradients, traffic_.expert_gradients);
+    const double num_buckets = std::max(1.0, std::ceil(bytes / *options_.gradient_bucket));
+    const double num_phases = std::min(num_buckets, kMostBucketPhases);
+    for (double done = 1; done <= num_phases; ++done) {
+      const double ready = kForwardShare + (1 - kForwardShare) * (done / num_phases);
+      AddDataParallel(name, ready, operation, 1 / num_phases, num_buckets / num_phases);
+    }
+  }
+
+  // `times` all of it, in as many collectives, or in `num_collectives`.
+  void AddDataParallel(std::string name, double start, DataParallelOperation operation, double times = 1,
+                       std::optional<double> num_collectives = std::nullopt) {
     const bool parameters = operation == DataParallelOperation::kAllGather;
     const Bytes dense = (parameters ? traffic_.dense_parameters : traffic_.dense_gradients) * times;
     const Bytes experts = (parameters ? traffic_.expert_parameters : traffic_.expert_gradients) * times;
     const CollectiveKind kind = KindOf(operation, options_.data_parallel);
-    Add(std::move(name), start, false, [this, dense, experts, kind](FlowSet& flows) {
+    Add(std::move(name), start, false, num_collectives.value_or(times), [this, dense, experts, kind](FlowSet& flows) {
       for (const Communicator& group : grid_.DataGroups()) AppendCollective(kind, group, dense, flows);
       for (const Communicator& group : grid_.ExpertDataGroups()) AppendCollective(kind, group, experts, flows);
     });
@@ -150,8 +171,9 @@ class PhasePlanner {
     AppendAllToAll(group, size, flows);
   }
 
-  void Add(std::string name, double start, bool blocks, std::function<void(FlowSet&)> append_flows) {
-    plans_.push_back({std::move(name), start, blocks, std::move(append_flows)});
+  void Add(std::string name, double start, bool blocks, double num_repeats,
+           std::function<void(FlowSet&)> append_flows) {
+    plans_.push_back({std::move(name), start, blocks, std::move(append_flows), num_repeats});
   }
 
   const RankGrid& grid_;

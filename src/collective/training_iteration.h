@@ -10,6 +10,8 @@
 //             ZeRO 0: all-reduce. ZeRO 1, 2: reduce-scatter, and all-gather of the parameters after the compute.
 //             ZeRO 3: parameters are gathered for forward (from 0) and again for backward (from 1/3, where forward
 //             ends), for each micro-batch; then reduce-scatter. Experts are synchronized in the same phases.
+//             In buckets: the k-th of K is ready when k/K of backward is done, whatever the overlap fraction; up to 64
+//             are phases of their own, more are merged.
 //          Data-parallel synchronization happens once an iteration whatever the micro-batches (gradient accumulation).
 // Numbers  bytes by iteration_traffic.h, groups by rank_grid.h.
 #pragma once
@@ -31,6 +33,7 @@ enum class DataParallelAlgorithm : uint8_t {
   kHierarchical,  // inside hosts, then one ring per rail
   kRing,          // one flat ring per group
   kTree,          // double binary tree
+  kInNetwork,     // inside hosts, then summed by the switches; the halves as kHierarchical
 };
 
 struct IterationOptions {
@@ -39,6 +42,8 @@ struct IterationOptions {
   bool rail_all_to_all = true;
   // Overrides the profile's; [0, 1]. Lower: gradients start earlier and hide better behind compute.
   std::optional<double> overlap_start = std::nullopt;
+  // Gradients are exchanged in buckets of so much, each as soon as it is ready; nothing: in one, from overlap_start on.
+  std::optional<Bytes> gradient_bucket = std::nullopt;
   // Blocks that model-parallel communication is cut into; [1, 1024]. More: smaller bursts, more phases and flows.
   uint32_t blocking_rounds = 1;
 };

@@ -13,6 +13,8 @@
 namespace fairlead::collective {
 namespace {
 
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr FlopPerSecond kA100(312e12);
@@ -71,6 +73,70 @@ TEST(TrainingIterationTest, Gpt175bOn128GpusByHand) {
   EXPECT_FALSE(iteration.phases[2].blocks_compute);
   EXPECT_EQ(iteration.phases[0].start_fraction, 0.25);  // in the middle of what precedes the gradients
   EXPECT_EQ(iteration.phases[2].start_fraction, 0.5);
+}
+
+// Messages that wait for one another, by hand: the tensor group is one host (no steps between hosts), each boundary
+// hands on 16 micro-batches one after the other, the two replicas' rings have two steps.
+TEST(TrainingIterationTest, StepsOfGpt175b) {
+  const auto iteration = Build("gpt-175b", {.tensor = 8, .pipeline = 8, .data = 2, .micro_batches = 16});
+  ASSERT_EQ(PhaseNames(iteration), (std::vector<std::string>{"tp all-reduce", "pp send/recv", "dp all-reduce"}));
+  EXPECT_EQ(iteration.phases[0].num_steps, 0);
+  EXPECT_EQ(iteration.phases[1].num_steps, 16);
+  EXPECT_EQ(iteration.phases[2].num_steps, 2);
+}
+
+// A tensor group over two hosts: 48 layers, 2 all-reduces each way in each, 4 micro-batches, 2 steps between hosts.
+TEST(TrainingIterationTest, EveryCollectiveOfALayerHasItsSteps) {
+  for (const uint32_t rounds : {1u, 3u}) {
+    const auto iteration = Build("gpt-22b", {.tensor = 16, .data = 1, .micro_batches = 4}, {.blocking_rounds = rounds});
+    double steps = 0;
+    for (const auto& phase : iteration.phases) steps += phase.num_steps;
+    EXPECT_NEAR(steps, 48 * 4 * 4 * 2, 1e-9) << rounds;
+  }
+}
+
+// In four buckets, ready at thirds of the rest of the iteration after forward; the same bytes.
+TEST(TrainingIterationTest, GradientsInBuckets) {
+  const auto whole = Build("gpt-22b", {.tensor = 8, .data = 16});
+  const double gradients = 2 * Parameters(Profile("gpt-22b")) / 8;
+  const auto buckets = Build("gpt-22b", {.tensor = 8, .data = 16}, {.gradient_bucket = Bytes(gradients / 3.5)});
+  std::vector<double> starts;
+  for (const auto& phase : buckets.phases) {
+    if (phase.name == "dp all-reduce") starts.push_back(phase.start_fraction);
+  }
+  EXPECT_THAT(starts, ElementsAre(DoubleNear(0.5, 1e-12), DoubleNear(2.0 / 3, 1e-12), DoubleNear(5.0 / 6, 1e-12),
+                                  DoubleNear(1, 1e-12)));
+  EXPECT_NEAR(BytesOf(buckets, "dp all-reduce") / BytesOf(whole, "dp all-reduce"), 1, 1e-12);
+}
+
+// 1,000 buckets are 64 phases with the steps of all of them.
+TEST(TrainingIterationTest, ManyBucketsAreMerged) {
+  const double gradients = 2 * Parameters(Profile("gpt-22b")) / 8;
+  const auto iteration =
+      Build("gpt-22b", {.tensor = 8, .data = 16}, {.gradient_bucket = Bytes(gradients / 1000 * (1 + 1e-9))});
+  double steps = 0;
+  size_t phases = 0;
+  for (const auto& phase : iteration.phases) {
+    if (phase.name != "dp all-reduce") continue;
+    ++phases;
+    steps += phase.num_steps;
+  }
+  EXPECT_EQ(phases, 64u);
+  EXPECT_NEAR(steps, 1000 * 2 * 15, 1e-6);
+}
+
+TEST(TrainingIterationTest, ABucketOfNothingIsRefused) {
+  const auto iteration = BuildIteration(Profile("gpt-22b"), {.tensor = 8, .data = 1}, MakeRegularLayout(1, 8), kA100,
+                                        {.gradient_bucket = Bytes(0)});
+  ASSERT_FALSE(iteration.ok());
+  EXPECT_THAT(iteration.status().message(), HasSubstr("gradient_bucket"));
+}
+
+// 16 replicas on rails: each rank sends its share of the gradients once instead of 2 * 15/16 times.
+TEST(TrainingIterationTest, SwitchesSumGradients) {
+  const auto rings = Build("gpt-22b", {.tensor = 8, .data = 16});
+  const auto tree = Build("gpt-22b", {.tensor = 8, .data = 16}, {.data_parallel = DataParallelAlgorithm::kInNetwork});
+  EXPECT_NEAR(BytesOf(tree, "dp all-reduce") / BytesOf(rings, "dp all-reduce"), 16.0 / 30, 1e-12);
 }
 
 // 8 tensor ranks fill a host, so tensor traffic stays inside it, and the 16 replicas meet on rails.

@@ -19,8 +19,21 @@ void AddBothWays(const RankPlace& a, const RankPlace& b, Bytes bytes, uint32_t g
   flows.Add(b, a, bytes, group);
 }
 
+// Edges from the root to the lowest host.
+uint32_t DepthOf(std::span<const uint32_t> parents) {
+  uint32_t depth = 0;
+  for (uint32_t node = 0; node < parents.size(); ++node) {
+    uint32_t edges = 0;
+    for (uint32_t at = node; parents[at] != at; at = parents[at]) ++edges;
+    depth = std::max(depth, edges);
+  }
+  return depth;
+}
+
+// Up to the root and down again.
 void AppendTree(std::span<const Communicator> hosts, std::span<const uint32_t> parents, Bytes bytes, FlowSet& flows) {
   const uint32_t group = flows.NewGroup();
+  flows.AddChain(2.0 * DepthOf(parents));
   for (size_t h = 0; h < hosts.size(); ++h) {
     const Communicator& chain = hosts[h];
     if (parents[h] != h) AddBothWays(chain.front(), hosts[parents[h]].front(), bytes, group, flows);

@@ -8,8 +8,9 @@
 //             leaves the range, the bit is cleared instead. Host 0 is the root; odd hosts are the leaves. The second
 //             tree is the mirror image h -> n-1-h when n is even, and shifted by one host when n is odd.
 // Bytes       S/2 on each edge of each tree in both directions: 4(n-1) flows, 2(n-1)S in all, as much as a ring.
+// Steps       twice the depth of the deeper tree; 0 on one host.
 // Groups      one per tree: its edges move in lockstep.
-// Cost        O(n). Nothing is added for n <= 1 or S <= 0.
+// Cost        O(n log n). Nothing is added for n <= 1 or S <= 0.
 // Limits      with odd n host 0 is inside both trees: (n+1)/2 hosts are inside each, so one must be.
 // Reference   Sanders, Speck and Traff, Two-tree algorithms for full bandwidth broadcast, reduction and scan, Parallel
 //             Computing 2009; NCCL 2.4 uses them between hosts with chains inside.

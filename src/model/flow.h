@@ -26,7 +26,7 @@ struct FlowDemand {
   friend bool operator==(const FlowDemand&, const FlowDemand&) = default;
 };
 
-// Flows that start together; the phase ends with its last flow.
+// Flows that start together; the phase ends with its last flow, or later by its latency.
 struct CommunicationPhase {
   std::string name;  // "dp all-reduce", "pp send/recv", …
   // The phase may start once this fraction of the iteration's compute time is done, and once the phase before it in the
@@ -38,6 +38,10 @@ struct CommunicationPhase {
   // Range of Iteration::flows.
   uint32_t first_flow = 0;
   uint32_t num_flows = 0;
+  // Messages between hosts that wait for one another, along the longest chain: 2(n-1) of a ring all-reduce. >= 0
+  double num_steps = 0;
+  // For which the phase is not over although its bytes are sent: what the steps take on the way. >= 0
+  Seconds latency = Seconds(0);
 
   friend bool operator==(const CommunicationPhase&, const CommunicationPhase&) = default;
 };

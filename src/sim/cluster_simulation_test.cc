@@ -81,8 +81,8 @@ class OneUplinkTest : public ::testing::Test {
   }
 
   // `gigabytes` take as many seconds alone.
-  void AddJob(double compute_s, double gigabytes, double start_fraction, uint64_t iterations = 0,
-              double arrival_s = 0) {
+  void AddJob(double compute_s, double gigabytes, double start_fraction, uint64_t iterations = 0, double arrival_s = 0,
+              double latency_s = 0) {
     const JobId id(jobs_.size());
     model::Job job;
     job.id = id;
@@ -98,6 +98,7 @@ class OneUplinkTest : public ::testing::Test {
     iteration.work = Flop(1e12);
     if (gigabytes > 0) {
       iteration.phases.push_back({"send", start_fraction, false, 0, 1});
+      iteration.phases.back().latency = Seconds(latency_s);
       iteration.flows.push_back(
           {placement_.placements[id].gpus[0], placement_.placements[id].gpus[1], Bytes(gigabytes * 1e9), 0});
       iteration.num_groups = 1;
@@ -126,6 +127,57 @@ class OneUplinkTest : public ::testing::Test {
   std::vector<LinkEvent> link_events_;
   SimulationOptions options_;
 };
+
+// iteration = max(C, s C + t + L): the last bytes arrive L after they have left.
+TEST_F(OneUplinkTest, LatencyComesAfterTheBytes) {
+  for (const bool fast_forward : {true, false}) {
+    options_.fast_forward = fast_forward;
+    for (const double start : {0.0, 0.5, 1.0}) {
+      for (const double latency : {1e-6, 0.25, 2.0}) {
+        jobs_.clear();
+        AddJob(1, 0.5, start, 0, 0, latency);
+        const RunResult result = Run();
+        const double expected = std::max(1.0, start + 0.5 + latency);
+        EXPECT_NEAR(result.jobs[0].iteration_s, expected, 1e-8) << start << " " << latency;
+        EXPECT_NEAR(result.jobs[0].solo_iteration_s, expected, 1e-8);
+        EXPECT_NEAR(result.jobs[0].slowdown, 1, 1e-8);
+      }
+    }
+  }
+}
+
+// While the last bytes of one job are on their way the link is free for another.
+TEST_F(OneUplinkTest, LatencyTakesNoBandwidth) {
+  AddJob(1, 1, 1, 0, 0, 1);  // sends in [1, 2) of each 3 s
+  AddJob(1, 1, 1, 0, 1, 1);  // in [2, 3)
+  const RunResult apart = Run();
+  for (const JobResult& job : apart.jobs) EXPECT_NEAR(job.slowdown, 1, 1e-8);
+
+  jobs_.clear();
+  AddJob(1, 1, 1, 0, 0, 1);
+  AddJob(1, 1, 1, 0, 0, 1);  // both in [1, 3) of 4 s
+  const RunResult together = Run();
+  for (const JobResult& job : together.jobs) {
+    EXPECT_NEAR(job.iteration_s, 4, 1e-8);
+    EXPECT_NEAR(job.slowdown, 4.0 / 3, 1e-3);
+    ASSERT_EQ(job.lost_to.size(), 1u);
+    EXPECT_EQ(job.lost_to[0].cause, LossCause::kJob);
+    EXPECT_NEAR(job.lost_to[0].lost_s, job.lost_s, 1e-6);
+  }
+}
+
+// Whatever happens to the cluster while bytes are on their way: they arrive in time.
+TEST_F(OneUplinkTest, PlansAndFailuresDoNotTouchWhatIsOnItsWay) {
+  AddJob(1, 1, 1, 0, 0, 1);
+  for (const double at_s : {2.0, 2.25, 2.5, 5.999, 8.75}) AddJob(0.5, 0, 1, 1, at_s);
+  for (int i = 0; i < 20; ++i) {
+    link_events_.push_back({SimTime::FromSeconds(Seconds(3.0 * i + 2.1)), Uplink(), 0});
+    link_events_.push_back({SimTime::FromSeconds(Seconds(3.0 * i + 2.9)), Uplink(), 1});
+  }
+  const RunResult result = Run();
+  EXPECT_NEAR(result.jobs[0].iteration_s, 3, 1e-8);
+  EXPECT_NEAR(result.jobs[0].lost_s, 0, 1e-6);
+}
 
 TEST_F(OneUplinkTest, OneJobAloneMatchesTheClosedForm) {
   // Law 11: iteration = max(C, s C + t), busy fraction = C / iteration.

@@ -55,6 +55,7 @@ void ContentionDomain::SettleSenders() {
 
 void ContentionDomain::ResumePhase(uint32_t j) {
   const JobState& job = *jobs_[j];
+  if (job.arrives_at < SimTime::Never()) return;
   for (const FluidVariable& variable : network_.VariablesOf(j, job.phase)) {
     // Those that are through have nothing left and end at once.
     network_.Start(variable, std::max(0.0, job.remaining[variable.transfers.front()]));
@@ -110,7 +111,7 @@ void ContentionDomain::ApplyEventsAt(int64_t local_ns) {
     if (jobs_[j]->shares != nullptr) RecordParts(variable);
     if (chooser_) chooser_->EndSending(variable);
     if (!network_.TakeEnd(variable)) continue;
-    EndPhase(j);
+    EndSending(j);
     due_.push_back(j);
   }
   for (uint32_t j = 0; j < jobs_.size(); ++j) {
@@ -140,6 +141,7 @@ void ContentionDomain::StepJob(uint32_t j) {
     clocks_.Begin(j);
   }
   clocks_.Sync(j);
+  if (job.arrives_at <= now()) EndPhase(j);
   const size_t num_phases = job.clock.start_ns.size();
   while (!job.is_phase_running) {
     if (job.phase < num_phases) {
@@ -168,7 +170,19 @@ void ContentionDomain::StartPhase(uint32_t j) {
     if (job.shares == nullptr) continue;
     for (const uint32_t t : variable.transfers) job.part_bytes[t] = variable.bytes;
   }
-  if (network_.num_sending(j) == 0) EndPhase(j);
+  if (network_.num_sending(j) == 0) EndSending(j);
+}
+
+// The bytes of the phase that runs have left; the last of them are still on their way.
+void ContentionDomain::EndSending(uint32_t j) {
+  JobState& job = *jobs_[j];
+  const int64_t latency_ns = job.clock.latency_ns[job.phase];
+  if (latency_ns == 0) return EndPhase(j);
+  for (const FluidVariable& variable : network_.VariablesOf(j, job.phase)) {
+    for (const uint32_t t : variable.transfers) job.remaining[t] = 0;
+  }
+  delays_.EndSending(j);
+  job.arrives_at = now() + SimDuration(latency_ns);
 }
 
 void ContentionDomain::EndPhase(uint32_t j) {
@@ -180,6 +194,7 @@ void ContentionDomain::EndPhase(uint32_t j) {
   job.phase_took_ns[job.phase] = (now() - job.phase_start).ns();
   recorder_.RecordActivity(j, Activity::kPhase, job.phase_start);
   job.is_phase_running = false;
+  job.arrives_at = SimTime::Never();
   ++job.phase;
   delays_.EndPhase(j);
 }

@@ -7,6 +7,7 @@
 //
 //   job:  compute clock 0 ---- start of phase 0 ---- start of phase 1 ---- total
 //         phase p starts when the clock has reached its start and phase p-1 is over; a blocking phase stops the clock
+//         it is over when its transfers have ended and its latency has passed
 //         the iteration ends when the clock has reached the total and all phases are over
 //
 // What it consists of, each with a state of its own; the domain takes them from event to event:
@@ -86,6 +87,7 @@ class ContentionDomain {
   void RecordParts(const FluidVariable& variable);
   void StepJob(uint32_t j);
   void StartPhase(uint32_t j);
+  void EndSending(uint32_t j);
   void EndPhase(uint32_t j);
   void EndIteration(uint32_t j);
   void WriteBack(uint32_t j);

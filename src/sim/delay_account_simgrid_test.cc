@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -41,14 +42,19 @@ struct CrowdJob {
 
   uint32_t leaf(int end) const { return hosts[end] / kHostsPerLeaf; }
 };
-using Crowd = std::vector<CrowdJob>;
+struct Crowd {
+  std::vector<CrowdJob> jobs;
+  double message_s = 0;  // latency; an all-reduce of two is two messages, one after the other
+};
 
 // Jobs that meet on the uplinks of three leaves below one spine, each on its own hosts.
 Crowd DrawCrowd(uint64_t seed) {
   Random random(seed);
-  Crowd crowd(2 + random.Below(4));
-  for (uint32_t j = 0; j < crowd.size(); ++j) {
-    CrowdJob& job = crowd[j];
+  Crowd crowd;
+  crowd.jobs.resize(2 + random.Below(4));
+  if (seed % 2 == 0) crowd.message_s = 1e-3 * static_cast<double>(random.Below(200));
+  for (uint32_t j = 0; j < crowd.jobs.size(); ++j) {
+    CrowdJob& job = crowd.jobs[j];
     job.hosts[0] = j;
     job.hosts[1] = static_cast<uint32_t>(kHostsPerLeaf * (1 + random.Below(2)) + j);
     job.compute_s = 0.05 + 1e-3 * static_cast<double>(random.Below(1000));
@@ -64,9 +70,10 @@ RunResult Simulate(const Crowd& crowd) {
   std::string text = fmt::format(
       "title: crowd\nfabric: {{kind: clos2, leaves: {}, hosts_per_leaf: {}, spines: 1, uplink_gbps: 100, host: {{gpus: "
       "1, nics: 1, ports_per_nic: 1, port_gbps: 200, sockets: 1, pcie_switches: 1, pcie_gigabytes_per_s: 64}}}}\n"
-      "policies: [ecmp]\nseeds: 1\nsimulate_s: 2000\ngoodput: 1\ndetail: edge\njobs:\n",
-      kNumLeaves, kHostsPerLeaf);
-  for (const CrowdJob& job : crowd) {
+      "policies: [ecmp]\nseeds: 1\nsimulate_s: 2000\ngoodput: 1\ndetail: edge\n"
+      "latency: {{ends_us: {}, hop_us: 0}}\njobs:\n",
+      kNumLeaves, kHostsPerLeaf, crowd.message_s * 1e6);
+  for (const CrowdJob& job : crowd.jobs) {
     text += fmt::format(
         "  - {{gpus: 2, gpus_per_host: 1, hosts: [h{}, h{}], compute_s: {}, size_mb: {}, start_fraction: {}, "
         "arrival_s: {}, iterations: {}}}\n",
@@ -99,9 +106,9 @@ class Outside {
       up.push_back(AddLink(kUplinkBytesPerS));
       down.push_back(AddLink(kUplinkBytesPerS));
     }
-    ends_s_.emplace_back(crowd.size());
-    for (size_t j = 0; j < crowd.size(); ++j) {
-      const CrowdJob& job = crowd[j];
+    ends_s_.emplace_back(crowd.jobs.size());
+    for (size_t j = 0; j < crowd.jobs.size(); ++j) {
+      const CrowdJob& job = crowd.jobs[j];
       std::vector<sg4::Host*> senders;
       for (const int end : {0, 1}) {
         const std::vector<sg4::LinkInRoute> route = {
@@ -111,14 +118,19 @@ class Outside {
         senders.back()->seal();
         zone_->add_route(senders.back()->get_netpoint(), nullptr, nullptr, nullptr, route, false);
       }
-      actors_.push_back([this, job, senders, play = ends_s_.size() - 1, j] {
+      actors_.push_back([this, job, latency_s = 2 * crowd.message_s, senders, play = ends_s_.size() - 1, j] {
         sg4::this_actor::sleep_for(job.start_s);
         for (uint32_t i = 0; i < job.iterations; ++i) {
           sg4::this_actor::sleep_for(job.compute_s * job.start_fraction);
           std::vector<sg4::CommPtr> running;
           for (sg4::Host* sender : senders) running.push_back(sg4::Comm::sendto_async(sender, sink_, job.bytes));
           sg4::this_actor::sleep_for(job.compute_s * (1 - job.start_fraction));
-          for (const sg4::CommPtr& comm : running) comm->wait();
+          double sent_s = 0;
+          for (const sg4::CommPtr& comm : running) {
+            comm->wait();
+            sent_s = std::max(sent_s, comm->get_finish_time());
+          }
+          sg4::this_actor::sleep_until(sent_s + latency_s);
           ends_s_[play][j].push_back(sg4::Engine::get_clock());
         }
       });
@@ -161,6 +173,7 @@ struct Comparison {
   Crowd crowd;
   RunResult ours;
   size_t together = 0;
+  size_t nudged = 0;          // the same with compute that is some nanoseconds longer
   std::vector<size_t> alone;  // [job]
   struct Removal {
     size_t victim = 0;
@@ -172,13 +185,13 @@ struct Comparison {
 };
 
 void AddRemovals(Outside* outside, Comparison* c) {
-  for (size_t j = 0; j < c->crowd.size(); ++j) {
+  for (size_t j = 0; j < c->crowd.jobs.size(); ++j) {
     const JobResult& job = c->ours.jobs[j];
     if (job.lost_to.empty() || job.lost_to.front().lost_s < 0.02 * job.held_s) continue;
     ASSERT_EQ(job.lost_to.front().cause, LossCause::kJob);
     const size_t culprit = job.lost_to.front().culprit.index();
     Crowd without = c->crowd;
-    without.erase(without.begin() + static_cast<ptrdiff_t>(culprit));
+    without.jobs.erase(without.jobs.begin() + static_cast<ptrdiff_t>(culprit));
     c->removals.push_back({.victim = j,
                            .blamed_s = job.lost_to.front().lost_s,
                            .play = outside->Add(without),
@@ -195,41 +208,52 @@ TEST(DelayAccountSimGridTest, SlowdownsAndLossesAreThoseOfEndsOfIterations) {
     c.seed = seed;
     c.crowd = DrawCrowd(seed);
     c.ours = Simulate(c.crowd);
-    for (size_t j = 0; j < c.crowd.size(); ++j) c.crowd[j].start_s = c.ours.jobs[j].start_s;
+    for (size_t j = 0; j < c.crowd.jobs.size(); ++j) c.crowd.jobs[j].start_s = c.ours.jobs[j].start_s;
     ASSERT_EQ(FindBrokenAccount(c.ours), "");
     c.together = outside.Add(c.crowd);
-    for (const CrowdJob& job : c.crowd) c.alone.push_back(outside.Add({job}));
+    Crowd nudged = c.crowd;
+    for (size_t j = 0; j < nudged.jobs.size(); ++j) nudged.jobs[j].compute_s += 1e-8 * static_cast<double>(j + 1);
+    c.nudged = outside.Add(nudged);
+    for (const CrowdJob& job : c.crowd.jobs) c.alone.push_back(outside.Add({{job}, c.crowd.message_s}));
     AddRemovals(&outside, &c);
   }
   outside.Run();
 
   int num_removals = 0;
+  int num_sensitive = 0;
   for (const Comparison& c : comparisons) {
     SCOPED_TRACE(c.seed);
-    double sum = 0, worst = 0;
-    for (size_t j = 0; j < c.crowd.size(); ++j) {
+    double sum = 0, worst = 0, most_tolerance = 0;
+    for (size_t j = 0; j < c.crowd.jobs.size(); ++j) {
       const JobResult& job = c.ours.jobs[j];
-      const double held_s = outside.EndOf(c.together, j) - c.crowd[j].start_s;
-      const double alone_s = outside.EndOf(c.alone[j], 0) - c.crowd[j].start_s;
-      EXPECT_NEAR(job.held_s, held_s, 1e-6 * held_s) << "job " << j;
-      EXPECT_NEAR(job.lost_s, held_s - alone_s, 1e-6 * held_s) << "job " << j;
-      EXPECT_NEAR(job.slowdown, held_s / alone_s, 1e-6 * job.slowdown) << "job " << j;
+      const double held_s = outside.EndOf(c.together, j) - c.crowd.jobs[j].start_s;
+      const double alone_s = outside.EndOf(c.alone[j], 0) - c.crowd.jobs[j].start_s;
+      // Where jobs evade each other for the length of a latency, a nanosecond may grow with each iteration.
+      const double turned_s = std::abs(outside.EndOf(c.nudged, j) - outside.EndOf(c.together, j));
+      const double tolerance = std::max(1e-6, turned_s / held_s);
+      num_sensitive += tolerance > 1e-6 ? 1 : 0;
+      EXPECT_NEAR(job.held_s, held_s, tolerance * held_s) << "job " << j;
+      EXPECT_NEAR(job.lost_s, held_s - alone_s, tolerance * held_s) << "job " << j;
+      EXPECT_NEAR(job.slowdown, held_s / alone_s, tolerance * job.slowdown) << "job " << j;
+      most_tolerance = std::max(most_tolerance, tolerance);
       sum += held_s / alone_s;
       worst = std::max(worst, held_s / alone_s);
     }
-    EXPECT_NEAR(c.ours.mean_slowdown, sum / static_cast<double>(c.crowd.size()), 1e-6 * c.ours.mean_slowdown);
-    EXPECT_NEAR(c.ours.worst_slowdown, worst, 1e-6 * worst);
+    EXPECT_NEAR(c.ours.mean_slowdown, sum / static_cast<double>(c.crowd.jobs.size()),
+                most_tolerance * c.ours.mean_slowdown);
+    EXPECT_NEAR(c.ours.worst_slowdown, worst, most_tolerance * worst);
     for (const Comparison::Removal& removal : c.removals) {
       const double gained_s = outside.EndOf(c.together, removal.victim) - outside.EndOf(removal.play, removal.index);
       EXPECT_GT(gained_s, 0) << "job " << removal.victim << " blames " << removal.blamed_s << " s";
       // Of two jobs, one has lost all of its time to the other.
-      if (c.crowd.size() == 2) {
-        EXPECT_NEAR(gained_s, removal.blamed_s, 1e-6 * c.ours.jobs[removal.victim].held_s);
+      if (c.crowd.jobs.size() == 2) {
+        EXPECT_NEAR(gained_s, removal.blamed_s, most_tolerance * c.ours.jobs[removal.victim].held_s);
       }
       ++num_removals;
     }
   }
   EXPECT_GT(num_removals, 100);
+  EXPECT_LT(num_sensitive, 90) << "of some 350 jobs";
 }
 
 }  // namespace

@@ -60,6 +60,16 @@ void DomainDelays::BeginPhase(uint32_t j) {
   view.shares.clear();
 }
 
+void DomainDelays::EndSending(uint32_t j) {
+  if (!is_on()) return;
+  RecordView(j);
+  jobs_[j]->stalled_since = SimTime::Never();
+  View& view = views_[j];
+  view.is_stale = false;
+  view.bound.reset();
+  view.shares.clear();
+}
+
 void DomainDelays::EndPhase(uint32_t j) {
   if (!is_on()) return;
   JobState& job = *jobs_[j];
@@ -84,7 +94,7 @@ void DomainDelays::RenewViews() {
     if ((changed & WatcherOf(j)) != 0) view.is_stale = true;
     if (!view.is_stale) continue;
     if (view.seen_at_ns && network_->num_sending(j) > kFewTransfers &&
-        time_->local_ns - *view.seen_at_ns < job.solo.phase_ns[job.phase] / kLooksPerPhase) {
+        time_->local_ns - *view.seen_at_ns < job.SoloSendingNs(job.phase) / kLooksPerPhase) {
       continue;
     }
     RecordView(j);
@@ -155,8 +165,8 @@ void DomainDelays::AddOwnShares(uint32_t j, LinkId link, double delay, double ow
 
 // Bytes/s that end the variable just in time for its phase to take as long as alone.
 double DomainDelays::SoloRate(const FluidVariable& variable) const {
-  const auto phase_ns = static_cast<double>(jobs_[variable.job]->solo.phase_ns[variable.phase]);
-  return variable.bytes * variable.width / (std::max(1.0, phase_ns) * 1e-9);
+  const auto sending_ns = static_cast<double>(jobs_[variable.job]->SoloSendingNs(variable.phase));
+  return variable.bytes * variable.width / (std::max(1.0, sending_ns) * 1e-9);
 }
 
 // The transfer that ends last at present rates is the one the job waits for. Null when all have ended.

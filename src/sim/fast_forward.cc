@@ -23,6 +23,7 @@ void PostponeIteration(JobState& job, SimDuration skipped) {
   job.iteration_start = job.iteration_start + skipped;
   job.last_iteration_start = job.last_iteration_start + skipped;
   job.phase_start = job.phase_start + skipped;
+  if (job.arrives_at < SimTime::Never()) job.arrives_at = job.arrives_at + skipped;
   if (job.stalled_since < SimTime::Never()) job.stalled_since = job.stalled_since + skipped;
 }
 

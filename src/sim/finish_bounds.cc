@@ -27,7 +27,8 @@ int64_t ComputeLeastIterationNs(const IterationClock& clock, const DomainNetwork
     // A link of which hardly anything is left would make more nanoseconds than there are numbers.
     seconds = std::min(seconds, kLongestIterationS);
     // Rounding of completions to the nanosecond may make the phase one shorter.
-    const int64_t phase_ns = std::max<int64_t>(0, SimDuration::FromSeconds(Seconds(seconds)).ns() - 1);
+    const int64_t sending_ns = std::max<int64_t>(0, SimDuration::FromSeconds(Seconds(seconds)).ns() - 1);
+    const int64_t phase_ns = std::min(sending_ns + clock.latency_ns[p], kLongestIterationNs);
     tail = std::min(tail + phase_ns, kLongestIterationNs);
     if (clock.blocks[p]) blocking = std::min(blocking + phase_ns, kLongestIterationNs);
     least = std::max(least, clock.start_ns[p] + tail);

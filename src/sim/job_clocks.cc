@@ -79,13 +79,11 @@ void JobClocks::SetTimer(uint32_t j) {
   }
   clock.is_computing = job.progress_ns < compute_limit;
   clock.computing_since_ns = time_->local_ns;
-  if (!clock.is_computing) {
-    clock.timer_ns = kNeverNs;
-    return;
-  }
+  clock.timer_ns = job.arrives_at < SimTime::Never() ? time_->Local(job.arrives_at) : kNeverNs;
+  if (!clock.is_computing) return;
   int64_t target = compute_limit;
   if (!job.is_phase_running && job.phase < num_phases) target = std::min(target, job.clock.start_ns[job.phase]);
-  clock.timer_ns = time_->local_ns + (target - job.progress_ns);
+  clock.timer_ns = std::min(clock.timer_ns, time_->local_ns + (target - job.progress_ns));
 }
 
 void JobClocks::Jump(uint32_t j, const JobJump& jump) {
@@ -111,11 +109,13 @@ void JobClocks::Jump(uint32_t j, const JobJump& jump) {
 void JobClocks::AppendState(uint32_t j, DomainSnapshot* snapshot) const {
   const JobState& job = *jobs_[j];
   const Clock& clock = clocks_[j];
-  snapshot->discrete.push_back(job.phase * 4u + job.is_phase_running * 2u + clock.is_computing);
+  const bool is_arriving = job.arrives_at < SimTime::Never();
+  snapshot->discrete.push_back(job.phase * 8u + is_arriving * 4u + job.is_phase_running * 2u + clock.is_computing);
   int64_t progress = job.progress_ns;
   if (clock.is_computing) progress += time_->local_ns - clock.computing_since_ns;
   if (!clock.has_begun) progress = time_->local_ns - clock.timer_ns;  // still to come: negative, never repeats
   snapshot->progress_ns.push_back(progress);
+  if (is_arriving) snapshot->progress_ns.push_back((job.arrives_at - time_->now()).ns());
   if (job.time_shift) AppendShiftState(job, time_->now(), snapshot);
 }
 

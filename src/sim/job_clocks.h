@@ -2,7 +2,8 @@
 // although no transfer has ended.
 //
 // Method      The compute clock of a job stands, or runs and ends in a timer: at the start of its next phase, at the
-//             first blocking phase that is not over, or at the end of its iteration. JobState::progress_ns is what it
+//             first blocking phase that is not over, or at the end of its iteration. A phase whose bytes are sent ends
+//             in a timer, too. JobState::progress_ns is what it
 //             showed at the last Sync(); what it computes goes to the busy GPU-seconds.
 #pragma once
 
@@ -59,7 +60,8 @@ class JobClocks {
   void Sync(uint32_t j) {
     if (clocks_[j].is_computing && clocks_[j].computing_since_ns != time_->local_ns) AddProgress(j);
   }
-  // Starts or stops the clock as the job's phases allow, and sets its timer. Needs Sync().
+  // Starts or stops the clock as the job's phases allow, and sets its timer, to the end of the phase if that is first.
+  // Needs Sync().
   void SetTimer(uint32_t j);
 
   // Moves the job's counters on, with all bins of accounts that the skipped time covers. Local time stays where it is.

@@ -43,6 +43,8 @@ IterationClock BuildClock(const model::Iteration& iteration) {
     FL_CHECK(clock.start_ns.empty() || start >= clock.start_ns.back());
     clock.start_ns.push_back(start);
     clock.blocks.push_back(phase.blocks_compute);
+    FL_CHECK(phase.latency >= Seconds(0));
+    clock.latency_ns.push_back(SimDuration::FromSeconds(phase.latency).ns());
   }
   return clock;
 }
@@ -68,7 +70,7 @@ int64_t JobState::SoloNsLeft(SimTime now) const {
     const int64_t reached_ns = clock.start_ns[p] - progress_ns + stall_ns;
     int64_t length_ns = solo.phase_ns[p];
     if (p == phase && is_phase_running) {
-      length_ns = static_cast<int64_t>(std::llround((1 - SlowestFraction()) * static_cast<double>(length_ns)));
+      length_ns = arrives_at < SimTime::Never() ? (arrives_at - now).ns() : SoloNsLeftOfPhase();
     } else {
       phase_over_ns = std::max(phase_over_ns, reached_ns);
     }
@@ -78,6 +80,11 @@ int64_t JobState::SoloNsLeft(SimTime now) const {
   const int64_t left_ns = std::max(clock.total_ns - progress_ns + stall_ns, phase_over_ns);
   // Transfers of unequal length may be ahead of their phase for a while.
   return is_phase_running ? std::max(left_ns, solo_left_at_start_ns - (now - phase_start).ns()) : left_ns;
+}
+
+int64_t JobState::SoloNsLeftOfPhase() const {
+  const auto sending_ns = static_cast<double>(SoloSendingNs(phase));
+  return static_cast<int64_t>(std::llround((1 - SlowestFraction()) * sending_ns)) + clock.latency_ns[phase];
 }
 
 double JobState::Work(SimTime now) const {

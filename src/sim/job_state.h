@@ -33,10 +33,11 @@ struct Transfer {
 
 // Integer clockwork of one iteration.
 struct IterationClock {
-  int64_t total_ns = 0;           // compute time plus pipeline bubble
-  double busy_fraction = 1;       // share of total_ns in which the GPUs compute
-  std::vector<int64_t> start_ns;  // [phase] earliest start on the compute clock
-  std::vector<uint8_t> blocks;    // [phase] compute waits for it
+  int64_t total_ns = 0;                  // compute time plus pipeline bubble
+  double busy_fraction = 1;              // share of total_ns in which the GPUs compute
+  std::vector<int64_t> start_ns;         // [phase] earliest start on the compute clock
+  std::vector<uint8_t> blocks;           // [phase] compute waits for it
+  std::vector<int64_t> latency_ns = {};  // [phase] from the end of its last transfer to its own
 };
 
 // Bytes that a job sends, in short bins; filled while watched.
@@ -95,6 +96,8 @@ struct JobState {
   uint32_t phase = 0;       // running, or next to start
   bool is_phase_running = false;
   std::vector<double> remaining;  // [transfer] bytes left of each flow, for the running phase
+  // When the running phase ends whose bytes are all sent; Never() while it sends.
+  SimTime arrives_at = SimTime::Never();
   uint64_t iterations_done = 0;
   double iteration_carry = 0;  // iterations that extrapolation owes it, mostly part of one
   bool is_finished = false;
@@ -133,9 +136,13 @@ struct JobState {
   double ComputeSeconds() const;
   // What they all do in that many seconds of compute.
   Flop FlopIn(double compute_s) const;
+  // What phase p takes alone, but for its latency. Needs `solo`.
+  int64_t SoloSendingNs(size_t p) const { return solo.phase_ns[p] - clock.latency_ns[p]; }
   // Nanoseconds that the job would need alone for the rest of its iteration. Needs `solo` and `remaining`.
   // Guarantees: falls by at most one per nanosecond, and by exactly one where the job is as fast as alone.
   int64_t SoloNsLeft(SimTime now) const;
+  // The same for the rest of the running phase, which still sends.
+  int64_t SoloNsLeftOfPhase() const;
   // Useful work: completed iterations plus the share of the open one, by the time that it takes alone. Needs `solo`
   // and `remaining`.
   double Work(SimTime now) const;

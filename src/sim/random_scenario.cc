@@ -131,6 +131,7 @@ std::string Writer::Options() {
   if (options_.queue_pairs && OneIn(3)) text += fmt::format("qps_per_connection: {}\n", Between(2, 4));
   // Senders with rules of their own do not share links alike.
   if (options_.congestion && OneIn(4) && !traffic::SendersHaveRules(policy_, {})) text += "congestion: dcqcn\n";
+  if (OneIn(4)) text += fmt::format("latency: {{ends_us: {:.4g}, hop_us: 1}}\n", Length(1, simulated_s_ * 1e3));
   if (options_.edge_detail && OneIn(3)) text += "detail: edge\n";
   if (options_.extrapolation && OneIn(2)) text += "extrapolate: true\n";
   if (options_.profiling && !allocates_ && OneIn(5)) {

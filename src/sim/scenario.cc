@@ -80,6 +80,10 @@ ProfiledWork ReadProfiledWork(YamlMap& map, const model::Job& job, const collect
   }
   ReadParallelism(map, job.num_gpus, &work);
   if (map.Has("overlap_start")) work.options.overlap_start = map.Double("overlap_start");
+  if (map.Has("gradient_bucket_mb")) {
+    work.options.gradient_bucket = Bytes(map.Double("gradient_bucket_mb") * 1e6);
+    if (map.Has("overlap_start")) map.Fail("gradient_bucket_mb", "not beside overlap_start: buckets begin when ready");
+  }
   work.options.data_parallel = static_cast<collective::DataParallelAlgorithm>(map.Choice("data_parallel_algorithm"));
   return work;
 }
@@ -447,12 +451,21 @@ void ReadC4pOptions(YamlMap& root, Scenario* scenario) {
   static_cast<void>(section->Finish());
 }
 
+void ReadLatency(YamlMap& root, Scenario* scenario) {
+  auto section = root.Map("latency");
+  if (!section) return;
+  scenario->latency = {.ends = Seconds(section->Double("ends_us") * 1e-6),
+                       .hop = Seconds(section->Double("hop_us") * 1e-6)};
+  static_cast<void>(section->Finish());
+}
+
 void ReadSimulationOptions(YamlMap& root, Scenario* scenario) {
   SimulationOptions& options = scenario->simulation;
   if (root.Has("simulate_s")) options.end = SimTime::FromSeconds(Seconds(root.Double("simulate_s")));
   options.extrapolate = root.Bool("extrapolate", options.extrapolate);
   options.aggregate_flows = root.Bool("aggregate_flows", options.aggregate_flows);
   options.goodput = root.Double("goodput");
+  ReadLatency(root, scenario);
   if (root.Choice("congestion") == 1) options.dcqcn.emplace();
   if (const Status status = CheckCongestion(*scenario); !status.ok()) root.Fail("congestion", status.message());
   const size_t detail = root.Choice("detail");
@@ -631,9 +644,11 @@ Result<model::Iteration> BuildIterationOf(const Scenario& scenario, const model:
 }  // namespace
 
 controller::IterationProvider MakeIterationProvider(const Scenario& scenario) {
-  return [&scenario](const model::Job& job, const model::Placement& placement) -> Result<model::Iteration> {
+  const auto router = scenario.latency ? std::make_shared<const topology::Router>(scenario.fabric) : nullptr;
+  return [&scenario, router](const model::Job& job, const model::Placement& placement) -> Result<model::Iteration> {
     FL_ASSIGN_OR_RETURN(model::Iteration iteration, BuildIterationOf(scenario, job, placement));
     collective::SplitIntoQueuePairs(scenario.qps_per_connection, scenario.fabric, &iteration);
+    if (router != nullptr) collective::SetLatencies(*scenario.latency, *router, &iteration);
     return iteration;
   };
 }

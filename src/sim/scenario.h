@@ -13,6 +13,7 @@
 //     simulate_s: 120
 //     detail: agents                   # the live controller and agents decide, message by message (live_traffic.h)
 //     goodput: 0.97                    # payload share of network links
+//     latency: {hop_us: 0.725}         # messages take time beside their bytes; default: none
 //     congestion: dcqcn                # full links lose what its saw-tooth costs; CNPs are counted; default: none
 //     jobs:
 //       - {name: train-a, gpus: 64, model: gpt-13b, parallelism: {tensor: 8}, arrival_s: 0, iterations: 100}
@@ -36,6 +37,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "collective/model_profiles.h"
+#include "collective/phase_latency.h"
 #include "controller/cluster_controller.h"
 #include "model/job.h"
 #include "scheduling/policy_settings.h"
@@ -58,6 +60,7 @@ struct Scenario {
   std::vector<scheduling::PolicySetting> allocation_settings = {};
   bool learns_speeds = true;
   collective::ModelProfiles profiles;
+  std::optional<collective::MessageLatency> latency = {};  // nothing: messages arrive when their bytes have left
   uint32_t qps_per_connection = 1;
   std::vector<ScenarioJob> jobs;  // jobs[i].job.id == JobId(i)
   std::vector<LinkEvent> link_events;

@@ -17,7 +17,7 @@ constexpr double kMaxGpus = 1e9;
 constexpr double kMaxIterations = 1e12;
 constexpr std::string_view kWithAllocation = "only where the scenario has `allocation`";
 
-std::vector<std::string_view> DataParallelAlgorithms() { return {"hierarchical", "ring", "tree"}; }
+std::vector<std::string_view> DataParallelAlgorithms() { return {"hierarchical", "ring", "tree", "in-network"}; }
 std::vector<std::string_view> Congestions() { return {"none", "dcqcn"}; }
 std::vector<std::string_view> Details() { return {"coupled", "edge", "agents"}; }
 std::vector<std::string_view> PathUnits() { return {"flow", "job"}; }
@@ -174,9 +174,19 @@ constexpr YamlKey kJob[] = {
      .min = 0,
      .max = 1,
      .with = "model"},
+    {.name = "gradient_bucket_mb",
+     .type = YamlType::kNumber,
+     .unit = NumberUnit::kMegabytes,
+     .meaning = "Size of a bucket of gradients. Each is exchanged as soon as its share of the backward pass is done; "
+                "more than 64 are merged.",
+     .example = "25MB",
+     .otherwise = "all gradients begin at `overlap_start`",
+     .min = 0.001,
+     .max = 1e9,
+     .with = "model"},
     {.name = "data_parallel_algorithm",
      .meaning = "How replicas exchange gradients: within hosts and then in one ring for each rail, in one flat ring, "
-                "or in a tree.",
+                "in a tree, or within hosts and then summed by the switches.",
      .example = "ring",
      .fallback = "hierarchical",
      .choices = DataParallelAlgorithms,
@@ -694,6 +704,27 @@ constexpr YamlKey kFlowlet[] = {
 constexpr YamlMapKeys kFlowletKeys = {
     .name = "flowlet", .meaning = "Options of the policies `flowlet` and `crux+flowlet`.", .keys = kFlowlet};
 
+constexpr YamlKey kLatency[] = {
+    {.name = "ends_us",
+     .type = YamlType::kNumber,
+     .meaning = "What NICs and hosts at both ends of a message take, in microseconds.",
+     .example = "2",
+     .fallback = "4.365",
+     .min = 0,
+     .max = 1e6},
+    {.name = "hop_us",
+     .type = YamlType::kNumber,
+     .meaning = "What each switch on the way takes, with a link, in microseconds.",
+     .example = "1",
+     .fallback = "0.725",
+     .min = 0,
+     .max = 1e6},
+};
+constexpr YamlMapKeys kLatencyKeys = {
+    .name = "latency",
+    .meaning = "What messages between hosts take beside their bytes. Each step of a collective is a message.",
+    .keys = kLatency};
+
 constexpr YamlKey kMltcp[] = {
     {.name = "slope",
      .type = YamlType::kNumber,
@@ -890,6 +921,12 @@ constexpr YamlKey kScenario[] = {
      .fallback = "0.97",
      .min = 0.01,
      .max = 1},
+    {.name = "latency",
+     .type = YamlType::kMap,
+     .meaning = "What messages take beside their bytes.",
+     .example = "{}",
+     .otherwise = "nothing",
+     .map = &kLatencyKeys},
     {.name = "congestion",
      .meaning = "`dcqcn`: full links lose what the saw-tooth of DCQCN costs, and CNPs are counted.",
      .example = "dcqcn",

@@ -270,6 +270,38 @@ TEST(ScenarioTest, SendersWithRulesAreRefusedUnderCongestionControl) {
   EXPECT_THAT(RunScenario(scenario, {}, never, nullptr).status().message(), HasSubstr("congestion: expected none"));
 }
 
+// A ring over two leaves: compute, bytes, and two messages over three switches each.
+TEST(ScenarioTest, LatencyIsOffOrThatOfTheKeys) {
+  const auto iteration_s = [](const std::string& keys) {
+    const std::string text =
+        "title: t\nfabric: {kind: clos2, leaves: 2, hosts_per_leaf: 1, spines: 1, host: {gpus: 1, nics: 1, port_gbps: "
+        "8}}\ngoodput: 1\npolicies: [ecmp]\nseeds: 1\nsimulate_s: 50\n"
+        "jobs: [{name: a, gpus: 2, compute_s: 1, size_mb: 1000}]\n";
+    const Scenario scenario = ParseScenario(text + keys, "s.yaml", {}).value();
+    const std::atomic<bool> never = false;
+    return RunScenario(scenario, {.num_threads = 1}, never, nullptr)->runs[0].jobs[0].iteration_s;
+  };
+  EXPECT_NEAR(iteration_s(""), 2, 1e-8);
+  EXPECT_NEAR(iteration_s("latency: {}\n"), 2 + 2 * 6.54e-6, 1e-8);
+  EXPECT_NEAR(iteration_s("latency: {ends_us: 1e5, hop_us: 1e4}\n"), 2.26, 1e-8);
+  EXPECT_THAT(Parse(std::string(kGood) + "latency: {hop_us: -1}\n").status().message(), HasSubstr("s.yaml:9: latency"));
+  EXPECT_THAT(Parse(std::string(kGood) + "latency: {hops: 1}\n").status().message(), HasSubstr("hop_us"));
+}
+
+TEST(ScenarioTest, BucketsOfGradientsBeginWhenTheyAreReady) {
+  const auto error = [](const std::string& keys) {
+    return Parse(
+               "title: t\nfabric: {kind: clos2, leaves: 2, hosts_per_leaf: 2, spines: 1}\n"
+               "jobs: [{name: a, gpus: 16, model: gpt-1.3b, " +
+               keys + "}]\n")
+        .status()
+        .message();
+  };
+  EXPECT_EQ(error("gradient_bucket_mb: 25MB"), "");
+  EXPECT_THAT(error("gradient_bucket_mb: 25MB, overlap_start: 0.5"), HasSubstr("not beside overlap_start"));
+  EXPECT_THAT(error("gradient_bucket_mb: 0"), HasSubstr("gradient_bucket_mb"));
+}
+
 TEST(ScenarioTest, RivalsOptionsAreRead) {
   const auto scenario = Parse(std::string(kGood) +
                               "mltcp: {slope: 2, intercept: 0.5, progress: job}\nsincronia: {pacing: madd}\n"

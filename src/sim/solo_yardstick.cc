@@ -113,6 +113,7 @@ bool SoloYardstick::MayBeFaster(const model::Iteration& iteration, const std::ve
     for (uint32_t f = phase.first_flow; f < phase.first_flow + phase.num_flows; ++f) {
       for (const LinkId link : paths[f]) phase_bytes_[link] = 0;
     }
+    longest_s += phase.latency.value();
     if (longest_s * 1e9 * (1 + kEqualTimes) + kRoundingNs < static_cast<double>(reference.phase_ns[p])) return true;
   }
   return false;

@@ -30,7 +30,7 @@ double ComputeStartFraction(const model::Iteration& iteration, const JobTraffic&
 }  // namespace
 
 Seconds JobProfile::solo_time() const {
-  return std::max(compute_time, start_fraction * compute_time + communication_time);
+  return std::max(compute_time, start_fraction * compute_time + communication_time + latency);
 }
 
 JobProfile ComputeProfile(JobId id, const model::Iteration& iteration, const JobTraffic& traffic) {
@@ -40,6 +40,7 @@ JobProfile ComputeProfile(JobId id, const model::Iteration& iteration, const Job
   profile.work = iteration.work;
   profile.compute_time = iteration.compute_time + iteration.bubble_time;
   for (size_t p = 0; p < iteration.phases.size(); ++p) {
+    if (!traffic.phases[p].is_private) profile.latency += iteration.phases[p].latency;
     const bool adds_to_compute = traffic.phases[p].is_private && iteration.phases[p].blocks_compute;
     if (adds_to_compute) profile.compute_time += traffic.phases[p].time;
   }

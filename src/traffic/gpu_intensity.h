@@ -31,13 +31,14 @@ struct JobProfile {
   Flop work;                    // W_j per iteration, all GPUs
   Seconds compute_time;         // C_j
   Seconds communication_time;   // t_j; infinite when a path crosses a dead link
+  Seconds latency;              // of phases that other jobs can meet, beside their bytes
   double start_fraction = 1;    // s_j in [0, 1]
   FlopPerSecond intensity;      // I_j; infinite when t_j = 0
   Bytes network_bytes;          // over all network links, per iteration
   bool is_period_known = true;  // else it is that of a long stretch: only its intensity can be compared
 
   bool communicates() const { return communication_time.value() > 0; }
-  // Of one iteration, alone: max(C, s*C + t).
+  // Of one iteration, alone: max(C, s*C + t), t with the latency.
   Seconds solo_time() const;
 };
 

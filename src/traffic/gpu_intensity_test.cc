@@ -43,6 +43,14 @@ TEST(GpuIntensityTest, HiddenCommunicationCostsNoTime) {
   EXPECT_DOUBLE_EQ(example.Profile().solo_time().value(), 2);  // max(2, .25 * 2 + 1)
 }
 
+TEST(GpuIntensityTest, LatencyIsTimeButNoUseOfALink) {
+  Example example;
+  example.AddPhase(0.5, false, 1.5, false);
+  example.iteration.phases[0].latency = Seconds(0.25);
+  EXPECT_DOUBLE_EQ(example.Profile().intensity.value(), 100 / 1.5);
+  EXPECT_DOUBLE_EQ(example.Profile().solo_time().value(), 2.75);
+}
+
 TEST(GpuIntensityTest, TheEarliestPhaseDecidesTheStart) {
   Example example;
   example.AddPhase(0.3, false, 1, false);
