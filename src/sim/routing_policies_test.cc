@@ -111,6 +111,43 @@ TEST(RoutingPoliciesTest, ADeadUplinkCostsItsShare) {
   EXPECT_NEAR(leaves.Run().at("spray").jobs[0].iteration_s, 32.0 / 31, 1e-8);
 }
 
+// NICs of eight ports, each in a plane of its own: with all ports alive at rate 1, otherwise at what the planes carry
+// that are alive at both ends.
+double RateOverPlanes(const std::string& policy, const std::string& events) {
+  const std::string text = fmt::format(
+      "title: planes\nseeds: 1\nsimulate_s: 50\nrandom_phase: false\ngoodput: 1\npolicies: [{}]\n"
+      "spray: {{efficiency: 1}}\nlink_events: [{}]\n"
+      "fabric: {{kind: rail-dual-plane, segments: 2, hosts_per_segment: 1, spines: 4, host: {{gpus: 1, nics: 1, "
+      "ports_per_nic: 8, port_gbps: 25, pcie_switches: 1, sockets: 1, pcie_gigabytes_per_s: 64}}}}\n"
+      "jobs: [{{gpus: 2, compute_s: 0, size_mb: 25000}}]\n",
+      policy, events);
+  const auto scenario = ParseScenario(text, "test.yaml", {});
+  EXPECT_TRUE(scenario.ok()) << scenario.status().message();
+  const std::atomic<bool> never = false;
+  return 1 / RunScenario(*scenario, {.num_threads = 1}, never, nullptr)->runs[0].jobs[0].iteration_s;
+}
+
+TEST(RoutingPoliciesTest, PlanesFailAlone) {
+  // (P-1)/P for a port, for the same plane at both ends, a whole plane, or its one leaf; (P-2)/P for two planes.
+  EXPECT_NEAR(RateOverPlanes("spray", ""), 1, 1e-8);
+  const std::string port = "{at_s: 0, link: h0/nic0->leaf3, health: 0}";
+  EXPECT_NEAR(RateOverPlanes("spray", port), 0.875, 1e-8);
+  EXPECT_NEAR(RateOverPlanes("spray", port + ", {at_s: 0, link: h1/nic0->leaf11, health: 0}"), 0.875, 1e-8);
+  EXPECT_NEAR(RateOverPlanes("spray", port + ", {at_s: 0, link: h1/nic0->leaf12, health: 0}"), 0.75, 1e-8);
+  EXPECT_NEAR(RateOverPlanes("spray", "{at_s: 0, plane: 5, health: 0}"), 0.875, 1e-8);
+  EXPECT_NEAR(RateOverPlanes("spray", "{at_s: 0, node: leaf5, health: 0}"), 0.875, 1e-8);
+  EXPECT_NEAR(RateOverPlanes("spray", "{at_s: 0, plane: 5, health: 0}, {at_s: 0, plane: 0, health: 0}"), 0.75, 1e-8);
+  // A spine less is a quarter of one plane, as long as ports carry alike.
+  EXPECT_NEAR(RateOverPlanes("spray", "{at_s: 0, node: spine0, health: 0}"), 31.0 / 32, 1e-8);
+  // It comes back.
+  EXPECT_NEAR(RateOverPlanes("spray", "{at_s: 0, plane: 5, health: 0}, {at_s: 1, plane: 5, health: 1}"), 1, 0.02);
+  // One flow on one of the 32 ways, whose plane fails: hashed anew on one of the others.
+  EXPECT_NEAR(RateOverPlanes("ecmp", ""), 1.0 / 32, 1e-8);
+  for (int plane = 0; plane < 8; ++plane) {
+    EXPECT_NEAR(RateOverPlanes("ecmp", fmt::format("{{at_s: 0, plane: {}, health: 0}}", plane)), 1.0 / 32, 1e-8);
+  }
+}
+
 TEST(RoutingPoliciesTest, LevelsStayOnTopOfSpray) {
   // Uplinks 8:1 for two jobs: the first job goes first, as fast as it can alone, and the second has what it leaves.
   TwoLeaves leaves;

@@ -16,6 +16,7 @@
 #include "sim/trace_jobs.h"
 #include "topology/fabric_yaml.h"
 #include "topology/lingjun_topology.h"
+#include "topology/locality.h"
 #include "traffic/live_policy.h"
 #include "traffic/policy_registry.h"
 #include "workload/workload_loader.h"
@@ -310,24 +311,55 @@ void ReadTrace(YamlMap& map, const std::string& path, Scenario* scenario) {
   options.num_bins = static_cast<uint32_t>(std::clamp(section.length_s / 3600, 1.0, 1e4));
 }
 
+// Both directions of the cables of some nodes in the network.
+template <typename IsOne>
+std::vector<LinkId> CablesOf(const topology::Fabric& fabric, IsOne is_one) {
+  std::vector<LinkId> links;
+  for (size_t l = 0; l < fabric.num_links(); ++l) {
+    const LinkId link(l);
+    if (!topology::IsNetwork(fabric.tier(link))) continue;
+    if (is_one(fabric.source(link)) || is_one(fabric.destination(link))) links.push_back(link);
+  }
+  return links;
+}
+
+std::vector<LinkId> ReadLinksOfEvent(YamlMap& map, const topology::Fabric& fabric) {
+  if (map.Has("node")) {
+    const std::string name = map.String("node");
+    const NodeId node = fabric.FindNode(name);
+    std::vector<LinkId> links = CablesOf(fabric, [&](NodeId one) { return one == node; });
+    if (links.empty()) {
+      map.Fail("node", fmt::format("there is no switch or NIC '{}'; expected a name like 'leaf0' or 'h0/nic0'", name));
+    }
+    return links;
+  }
+  if (map.Has("plane")) {
+    const topology::SwitchPlanes planes = topology::FindPlanes(fabric);
+    const int64_t plane = map.Int("plane");
+    if (plane >= planes.num_planes) {
+      map.Fail("plane",
+               fmt::format("expected a number below {}, the number of planes, found {}", planes.num_planes, plane));
+    }
+    return CablesOf(fabric, [&](NodeId node) { return planes.plane_of[node] == plane; });
+  }
+  const std::string name = map.String("link");
+  const bool both_directions = map.Bool("both_directions");
+  const LinkId link = fabric.FindLink(name);
+  if (!link.valid()) {
+    map.Fail("link", fmt::format("there is no link '{}'; links are named like '{}'", name,
+                                 fabric.LinkName(LinkId(fabric.num_links() - 1))));
+    return {};
+  }
+  return both_directions ? std::vector{link, fabric.reverse(link)} : std::vector{link};
+}
+
 void ReadLinkEvents(YamlMap& root, Scenario* scenario) {
   for (YamlMap& map : root.Maps("link_events")) {
-    LinkEvent event;
-    event.time = SimTime::FromSeconds(Seconds(map.Double("at_s")));
-    const std::string name = map.String("link");
-    event.health = map.Double("health");
-    const bool both_directions = map.Bool("both_directions");
+    const SimTime time = SimTime::FromSeconds(Seconds(map.Double("at_s")));
+    const double health = map.Double("health");
+    const std::vector<LinkId> links = ReadLinksOfEvent(map, scenario->fabric);
     if (!map.Finish().ok()) return;
-    event.link = scenario->fabric.FindLink(name);
-    if (!event.link.valid()) {
-      map.Fail("link", fmt::format("there is no link '{}'; links are named like '{}'", name,
-                                   scenario->fabric.LinkName(LinkId(scenario->fabric.num_links() - 1))));
-      return;
-    }
-    scenario->link_events.push_back(event);
-    if (!both_directions) continue;
-    event.link = scenario->fabric.reverse(event.link);
-    scenario->link_events.push_back(event);
+    for (const LinkId link : links) scenario->link_events.push_back({time, link, health});
   }
 }
 

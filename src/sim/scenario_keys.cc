@@ -424,8 +424,15 @@ constexpr YamlKey kLinkEvent[] = {
      .max = kMaxSeconds},
     {.name = "link",
      .meaning = "The link, as `FROM->TO`; several parallel cables are counted, as in `leaf3->spine1#2`.",
-     .example = "leaf3->spine1",
-     .is_required = true},
+     .example = "leaf3->spine1"},
+    {.name = "node", .meaning = "Instead, a switch or a NIC: all of its cables.", .example = "spine1"},
+    {.name = "plane",
+     .type = YamlType::kInteger,
+     .meaning = "Instead, a plane: all cables of a network that meets others only in NICs. They are counted from 0 in "
+                "the order of their first leaves.",
+     .example = "0",
+     .min = 0,
+     .max = 1e6},
     {.name = "health",
      .type = YamlType::kNumber,
      .meaning = "Share of its speed that is left. 0: it is down; 1: it is whole again.",
@@ -437,10 +444,14 @@ constexpr YamlKey kLinkEvent[] = {
      .type = YamlType::kSwitch,
      .meaning = "Whether the other direction fares alike.",
      .example = "false",
-     .fallback = "true"},
+     .fallback = "true",
+     .with = "link"},
 };
-constexpr YamlMapKeys kLinkEventKeys = {
-    .name = "link event", .meaning = "A link that fails, slows down or recovers.", .keys = kLinkEvent};
+constexpr std::string_view kLinkEventChoices[] = {"link node plane"};
+constexpr YamlMapKeys kLinkEventKeys = {.name = "link event",
+                                        .meaning = "Links that fail, slow down or recover.",
+                                        .keys = kLinkEvent,
+                                        .exactly_one = kLinkEventChoices};
 
 std::vector<std::string_view> HostFaultKinds() { return {"gpu_hang", "gpu_memory_error", "slow_gpu"}; }
 constexpr YamlKey kHostFault[] = {

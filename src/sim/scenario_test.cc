@@ -270,6 +270,26 @@ TEST(ScenarioTest, SendersWithRulesAreRefusedUnderCongestionControl) {
   EXPECT_THAT(RunScenario(scenario, {}, never, nullptr).status().message(), HasSubstr("congestion: expected none"));
 }
 
+TEST(ScenarioTest, EventsOfNodesAndPlanesAreThoseOfTheirCables) {
+  const auto parse = [](const std::string& event) {
+    return Parse(
+        "title: t\nfabric: {kind: rail-dual-plane, hosts_per_segment: 2, spines: 3, host: {gpus: 2, nics: 2}}\n"
+        "jobs: [{name: a, gpus: 2, compute_s: 1}]\nlink_events: [{at_s: 1, health: 0.5, " +
+        event + "}]\n");
+  };
+  // A leaf has two hosts and three spines, a NIC two ports, a plane of two rails ten cables; two directions each.
+  EXPECT_EQ(parse("node: leaf1")->link_events.size(), 10u);
+  EXPECT_EQ(parse("node: h1/nic0")->link_events.size(), 4u);
+  EXPECT_EQ(parse("plane: 1")->link_events.size(), 20u);
+  EXPECT_EQ(parse("link: h1/nic0->leaf0")->link_events.size(), 2u);
+  EXPECT_EQ(parse("link: h1/nic0->leaf0, both_directions: false")->link_events.size(), 1u);
+  for (const LinkEvent& event : parse("plane: 1")->link_events) EXPECT_EQ(event.health, 0.5);
+  EXPECT_THAT(parse("node: h1/gpu0").status().message(), HasSubstr("no switch or NIC 'h1/gpu0'"));
+  EXPECT_THAT(parse("plane: 2").status().message(), HasSubstr("expected a number below 2"));
+  EXPECT_THAT(parse("plane: 1, link: h1/nic0->leaf0").status().message(), HasSubstr("link"));
+  EXPECT_THAT(parse("plane: 1, both_directions: false").status().message(), HasSubstr("both_directions"));
+}
+
 // A ring over two leaves: compute, bytes, and two messages over three switches each.
 TEST(ScenarioTest, LatencyIsOffOrThatOfTheKeys) {
   const auto iteration_s = [](const std::string& keys) {

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "topology/locality.h"
 #include "topology/rail_fabric.h"
 
 namespace fairlead::topology {
@@ -155,6 +158,25 @@ TEST(RailTest, CoresJoinPodsAndRailGroups) {
   EXPECT_EQ(fabric.switches(NodeKind::kCore).size(), 2u * 6);
   EXPECT_EQ(CountTier(fabric, LinkTier::kSpineCore), 2u * 2 * (2 * 4 * 2) * 3);
   EXPECT_EQ(fabric.num_pods(), 2u);
+}
+
+// Planes are what is left of the network when NICs hand nothing on.
+TEST(RailTest, PlanesAreNetworksThatMeetOnlyInNics) {
+  const Fabric planes = BuildRail({.pods = 2, .hosts_per_segment = 2, .spines = 3, .cores = 6}).value();
+  const SwitchPlanes found = FindPlanes(planes);
+  EXPECT_EQ(found.num_planes, 2u);
+  for (const NodeKind kind : {NodeKind::kLeaf, NodeKind::kSpine, NodeKind::kCore}) {
+    std::map<uint32_t, int> counts;
+    for (const NodeId node : planes.switches(kind)) ++counts[found.plane_of[node]];
+    EXPECT_EQ(counts.size(), 2u);
+    EXPECT_EQ(counts[0], counts[1]);
+  }
+  EXPECT_EQ(found.plane_of[planes.FindNode("leaf0")], 0u);
+  EXPECT_EQ(found.plane_of[planes.FindNode("leaf1")], 1u);
+  EXPECT_EQ(found.plane_of[planes.FindNode("h0/nic0")], SwitchPlanes::kNone);
+
+  EXPECT_EQ(FindPlanes(BuildRail({.hosts_per_segment = 2, .shared_planes = true}).value()).num_planes, 1u);
+  EXPECT_EQ(FindPlanes(BuildClos({}).value()).num_planes, 1u);
 }
 
 TEST(RailTest, BadSpecsAreNamed) {

@@ -38,6 +38,18 @@ void SortAndDeduplicate(std::vector<uint32_t>* values) {
   values->erase(std::unique(values->begin(), values->end()), values->end());
 }
 
+// Switches that are cabled to each other, directly or over others, are one set.
+DisjointSets JoinSwitches(const Fabric& fabric) {
+  DisjointSets sets(fabric.num_nodes());
+  for (size_t l = 0; l < fabric.num_links(); l += 2) {
+    const LinkId link(l);
+    if (fabric.tier(link) > LinkTier::kHostLeaf) {
+      sets.Join(fabric.source(link).value(), fabric.destination(link).value());
+    }
+  }
+  return sets;
+}
+
 bool Intersect(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) {
   return std::find_first_of(a.begin(), a.end(), b.begin(), b.end()) != a.end();
 }
@@ -79,14 +91,21 @@ HostGroups FindPods(const Fabric& fabric) {
   return pods;
 }
 
-Status CheckConnected(const Fabric& fabric) {
-  DisjointSets sets(fabric.num_nodes());
-  for (size_t l = 0; l < fabric.num_links(); l += 2) {
-    const LinkId link(l);
-    if (fabric.tier(link) > LinkTier::kHostLeaf) {
-      sets.Join(fabric.source(link).value(), fabric.destination(link).value());
-    }
+SwitchPlanes FindPlanes(const Fabric& fabric) {
+  DisjointSets networks = JoinSwitches(fabric);
+  SwitchPlanes planes;
+  Numbering<uint32_t> numbering;
+  for (size_t n = 0; n < fabric.num_nodes(); ++n) {
+    const bool is_switch = IsNetworkSwitch(fabric.kind(NodeId(n)));
+    planes.plane_of.push_back(is_switch ? numbering.NumberOf(networks.Find(static_cast<uint32_t>(n)))
+                                        : SwitchPlanes::kNone);
   }
+  planes.num_planes = numbering.size();
+  return planes;
+}
+
+Status CheckConnected(const Fabric& fabric) {
+  DisjointSets sets = JoinSwitches(fabric);
   // NICs that see the same networks need one representative: first and last, so that the message names two hosts.
   std::map<std::vector<uint32_t>, std::pair<NicId, NicId>> nics_by_networks;
   std::vector<uint32_t> networks;

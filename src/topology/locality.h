@@ -1,4 +1,4 @@
-// Which hosts are near each other, and whether all of them can reach each other at all.
+// Which hosts are near each other, which networks meet only in NICs, and whether all hosts can reach each other at all.
 //
 // Both answers are read off the finished graph, so they hold for generated, imported and hand-written fabrics alike.
 #pragma once
@@ -22,6 +22,14 @@ struct HostGroups {
 HostGroups FindLeafGroups(const Fabric& fabric);
 // Hosts that reach each other over leaves and spines, without a core.
 HostGroups FindPods(const Fabric& fabric);
+
+// Planes: networks of switches that meet only in NICs, so that what breaks in one leaves the others whole.
+struct SwitchPlanes {
+  static constexpr uint32_t kNone = ~0u;
+  IdVector<NodeId, uint32_t> plane_of;  // kNone for nodes inside hosts; numbered densely by their first switch
+  uint32_t num_planes = 0;
+};
+SwitchPlanes FindPlanes(const Fabric& fabric);
 
 // Errors: kInvalidArgument when two NICs have no chain of switches between them, naming one such pair. NICs and GPUs
 // carry no transit traffic: two planes that only meet in bonded NICs are two networks, but each joins the NICs.
