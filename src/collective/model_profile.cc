@@ -96,6 +96,13 @@ double DenseParameters(const ModelProfile& profile) {
   return std::visit([](const auto& a) { return DenseParametersOf(a); }, profile.architecture);
 }
 
+std::optional<Bytes> KvBytesPerToken(const ModelProfile& profile) {
+  const auto* t = std::get_if<Transformer>(&profile.architecture);
+  if (t == nullptr) return std::nullopt;
+  const double head = static_cast<double>(t->hidden) / t->heads;
+  return Bytes(2.0 * t->layers * t->key_value_heads * head * profile.element_bytes);
+}
+
 double ExpertParameters(const ModelProfile& profile) {
   const auto* t = std::get_if<Transformer>(&profile.architecture);
   return t == nullptr ? 0 : ExpertLayers(*t) * t->experts * FfnParameters(*t);

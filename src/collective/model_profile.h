@@ -102,6 +102,8 @@ uint32_t TokensPerSample(const ModelProfile& profile);
 
 // Parameters that every data-parallel replica holds and synchronizes; without embedding tables of recommenders.
 double DenseParameters(const ModelProfile& profile);
+// Keys and values that inference keeps of a token, in all layers; nothing where the model has no attention.
+std::optional<Bytes> KvBytesPerToken(const ModelProfile& profile);
 // Parameters of all experts together; 0 for dense models.
 double ExpertParameters(const ModelProfile& profile);
 inline double Parameters(const ModelProfile& profile) { return DenseParameters(profile) + ExpertParameters(profile); }

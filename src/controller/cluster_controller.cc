@@ -22,8 +22,22 @@ ClusterController::ClusterController(const topology::Fabric& fabric, const sched
                {.num_levels = options_.num_levels - FirstLevel(options_),
                 .hash_seed = options_.hash_seed,
                 .random_seed = options_.random_seed}),
-      pool_(fabric) {
+      pool_(fabric),
+      num_gpus_(fabric.num_gpus()) {
+  Reserve(options_.reserved_hosts);
   if (options_.allocation.policy != nullptr) allocator_.emplace(fabric, options_.allocation);
+}
+
+void ClusterController::Reserve(const std::vector<HostId>& hosts) {
+  FL_CHECK(hosts.empty() || options_.allocation.policy == nullptr);
+  model::Placement reserved;
+  for (const HostId host : hosts) {
+    for (uint32_t g = 0; g < fabric_->num_gpus_of(host); ++g) {
+      reserved.gpus.emplace_back(fabric_->first_gpu(host).value() + g);
+    }
+  }
+  pool_.Take(reserved);
+  num_gpus_ -= reserved.gpus.size();
 }
 
 std::vector<Action> ClusterController::Handle(std::span<const Event> events, SimTime now) {
@@ -70,9 +84,9 @@ void ClusterController::Submit(const model::Job& job, SimTime now, std::vector<A
     return;
   }
   if (queue_.Contains(job.id) || running_.contains(job.id)) return;
-  if (job.num_gpus == 0 || job.num_gpus > fabric_->num_gpus()) {
-    actions->push_back(RejectJob{job.id, fmt::format("job {} asks for {} GPUs; the cluster has {}", job.name,
-                                                     job.num_gpus, fabric_->num_gpus())});
+  if (job.num_gpus == 0 || job.num_gpus > num_gpus_) {
+    actions->push_back(RejectJob{
+        job.id, fmt::format("job {} asks for {} GPUs; the cluster has {}", job.name, job.num_gpus, num_gpus_)});
     return;
   }
   if (job.gpus_per_host == 0) {
@@ -142,7 +156,7 @@ void ClusterController::StartQueuedJobs(std::vector<Action>* actions) {
       StartOrReject(job, *placement, "", actions);
     } else {
       // An empty cluster that can't hold the job never will; it must not block the queue forever.
-      if (pool_.num_free() < fabric_->num_gpus()) return;
+      if (pool_.num_free() < num_gpus_) return;
       actions->push_back(RejectJob{job.id, fmt::format("job {} ({} GPUs, {} per host) does not fit the empty cluster",
                                                        job.name, job.num_gpus, job.gpus_per_host)});
     }

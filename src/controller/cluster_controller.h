@@ -123,6 +123,8 @@ struct ControllerOptions {
   // window in which its counters are read (Crux section 5). Jobs that arrive together are profiled one after the other;
   // until its turn a job has hashed paths and the last level. Off: the iteration provider is trusted.
   bool profile_jobs = false;
+  // Hosts that no job gets, ascending. Not with an allocation policy.
+  std::vector<HostId> reserved_hosts = {};
   AllocationOptions allocation;
 };
 
@@ -170,6 +172,7 @@ class ClusterController {
     PlanInForce traffic;
   };
 
+  void Reserve(const std::vector<HostId>& hosts);
   void Submit(const model::Job& job, SimTime now, std::vector<Action>* actions);
   void Finish(JobId job, SimTime now);
   void Fail(JobId job, SimTime now, std::vector<Action>* actions);
@@ -205,6 +208,7 @@ class ClusterController {
   // Something happened since the last plan that may concern other jobs than those that wait for their first plan.
   bool plan_is_stale_ = false;
   scheduling::GpuPool pool_;
+  size_t num_gpus_;  // that jobs can have
   JobQueue queue_;
   std::optional<JobAllocator> allocator_;  // instead of the queue
   std::map<JobId, RunningJob> running_;

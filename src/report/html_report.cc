@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "report/background_report.h"
 #include "report/congestion_report.h"
 #include "report/control_report.h"
 #include "report/draw_description.h"
@@ -266,6 +267,7 @@ std::string RenderBody(const sim::SimulationReport& report, const HtmlOptions& o
   html += RenderSentences("Changes of paths and levels", DescribeControl(report));
   html += RenderSentences("Broken GPUs", DescribeHealth(report));
   html += RenderSentences("Cost of congestion control", DescribeCongestion(report));
+  html += RenderSentences("Beside training", DescribeBackground(report));
   html += RenderGlossary();
   html += RenderNotes(report);
   return html + RenderReproduction(report, options);

@@ -15,7 +15,7 @@
 namespace fairlead::report {
 namespace {
 
-size_t Count(const std::string& text, const std::string& part) {
+size_t CountParts(const std::string& text, const std::string& part) {
   size_t count = 0;
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
   return count;
@@ -33,7 +33,7 @@ void ExpectLacks(const std::string& page, const std::string& part) {
 // Without its script, which must be there once, and which its policy lets in by its hash.
 std::string WithoutScript(std::string page) {
   const std::string script = "<script type=\"module\">" + std::string(ReportScript()) + "</script>";
-  EXPECT_EQ(Count(page, script), 1u);
+  EXPECT_EQ(CountParts(page, script), 1u);
   ExpectHas(page, "script-src '" + std::string(ReportScriptHash()) + "'");
   const size_t at = page.find(script);
   return at == std::string::npos ? page : page.erase(at, script.size());
@@ -45,7 +45,8 @@ void ExpectSound(const std::string& whole_page) {
   ExpectLacks(page, "nan");
   ExpectLacks(page, "<script");
   // Nothing is fetched: the only address is the name of the SVG namespace.
-  EXPECT_EQ(Count(page, "http"), Count(page, "xmlns=\"http://www.w3.org/2000/svg\"") + Count(page, "http-equiv=\"C"));
+  EXPECT_EQ(CountParts(page, "http"),
+            CountParts(page, "xmlns=\"http://www.w3.org/2000/svg\"") + CountParts(page, "http-equiv=\"C"));
   ExpectLacks(page, "url(");
   ExpectLacks(page, "@import");
 }
@@ -65,9 +66,9 @@ TEST(HtmlReportTest, HasEveryPart) {
   ExpectHas(page, "62.0 % → 71.0 %; no difference");
   ExpectLacks(page, "ahead");
   // Every figure has a name for readers who can't see it.
-  EXPECT_EQ(Count(page, "<svg "), 7u);
-  EXPECT_EQ(Count(page, "<desc>"), 7u);
-  EXPECT_EQ(Count(page, "role=\"img\" aria-label=\""), 7u);
+  EXPECT_EQ(CountParts(page, "<svg "), 7u);
+  EXPECT_EQ(CountParts(page, "<desc>"), 7u);
+  EXPECT_EQ(CountParts(page, "role=\"img\" aria-label=\""), 7u);
 }
 
 TEST(HtmlReportTest, EveryNameIsEscaped) {

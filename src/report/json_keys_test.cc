@@ -83,6 +83,9 @@ TEST(JsonKeysTest, AllAreDocumentedAndAllDocumentedOccur) {
   CollectKeys(Simulate("policies: [ecmp]\nallocation: aiturbo\n"
                        "jobs:\n  - {name: a, gpus: 8, model: bert-large, iterations: 50, count: 2}\n"),
               "", &found);
+  CollectKeys(Simulate("policies: [ecmp]\nkv_transfers: [{from: [h0], to: [h1], per_s: 1, bytes_per_token: 1000}]\n"
+                       "jobs: [{name: a, gpus: 8, iterations: 9, compute_s: 1}]\n"),
+              "", &found);
   const std::set<std::string> documented = ReadDocumentedKeys();
   for (const std::string& key : found) EXPECT_TRUE(documented.contains(key)) << "not documented: " << key;
   for (const std::string& key : documented) EXPECT_TRUE(found.contains(key)) << "never occurs: " << key;

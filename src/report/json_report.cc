@@ -146,6 +146,19 @@ Json HealthToJson(const sim::HealthResult& health) {
           {"wrong_isolations", health.num_wrong_isolations}};
 }
 
+Json BackgroundToJson(const sim::BackgroundResult& stream) {
+  return {{"name", stream.name},
+          {"messages", stream.num_messages},
+          {"unfinished", stream.num_unfinished},
+          {"skipped", stream.num_skipped},
+          {"gigabytes", NumberOrNull(stream.gigabytes)},
+          {"mean_s", NumberOrNull(stream.mean_s)},
+          {"p50_s", NumberOrNull(stream.p50_s)},
+          {"p99_s", NumberOrNull(stream.p99_s)},
+          {"max_s", NumberOrNull(stream.max_s)},
+          {"mean_slowdown", NumberOrNull(stream.mean_slowdown)}};
+}
+
 Json RunToJson(const sim::RunResult& run) {
   Json json = {{"policy", run.policy},
                {"seed", run.seed},
@@ -181,6 +194,7 @@ Json RunToJson(const sim::RunResult& run) {
   if (run.congestion_loss) json["congestion_loss"] = NumberOrNull(*run.congestion_loss);
   if (!run.allocation.empty()) json["allocation"] = run.allocation;
   if (run.health) json["health"] = HealthToJson(*run.health);
+  if (!run.background.empty()) json["background"] = ArrayOf(run.background, BackgroundToJson);
   return json;
 }
 

@@ -18,6 +18,8 @@ std::string_view CausePhrase(sim::LossCause cause) {
       return "restarts";
     case sim::LossCause::kProfiling:
       return "the profiling of jobs";
+    case sim::LossCause::kBackground:
+      return "checkpoints and traffic of inference";
     case sim::LossCause::kShift:
       return "waiting for its time shift";
     case sim::LossCause::kNotAttributed:
@@ -41,6 +43,8 @@ std::string_view CauseLabel(sim::LossCause cause) {
       return "restart";
     case sim::LossCause::kProfiling:
       return "profiling";
+    case sim::LossCause::kBackground:
+      return "background";
     case sim::LossCause::kShift:
       return "shift";
     case sim::LossCause::kNotAttributed:

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "report/allocation_report.h"
+#include "report/background_report.h"
 #include "report/congestion_report.h"
 #include "report/control_report.h"
 #include "report/draw_description.h"
@@ -200,6 +201,7 @@ Document RenderText(const sim::SimulationReport& report) {
   for (const std::string& sentence : DescribeControl(report)) text += WrapText(sentence, kTextWidth, 0);
   for (const std::string& sentence : DescribeHealth(report)) text += WrapText(sentence, kTextWidth, 0);
   for (const std::string& sentence : DescribeCongestion(report)) text += WrapText(sentence, kTextWidth, 0);
+  for (const std::string& sentence : DescribeBackground(report)) text += WrapText(sentence, kTextWidth, 0);
   text += WrapText(ExplainIntervals(summaries), kTextWidth, 0);
   return text;
 }

@@ -22,10 +22,19 @@ SimDuration SpeedInterval(const SimulationOptions& options, const traffic::Traff
   return interval;
 }
 
+// Above those of all jobs.
+JobId FirstFreeId(const std::vector<model::Job>& jobs) {
+  uint32_t free = 0;
+  for (const model::Job& job : jobs) free = std::max(free, job.id.value() + 1);
+  return JobId(free);
+}
+
 const SimulationOptions& Checked(const SimulationOptions& options) {
   FL_CHECK(!options.dcqcn || options.dcqcn->Validate().ok());
   FL_CHECK(options.end > SimTime() && options.num_bins >= 1 && options.goodput > 0 && options.goodput <= 1);
   FL_CHECK(options.host_faults.empty() || (options.controller.allocation.policy != nullptr && options.live == nullptr));
+  FL_CHECK(options.background.spec.is_empty() ||
+           (options.controller.allocation.policy == nullptr && options.live == nullptr));
   FL_CHECK(options.routing_efficiency > 0 && options.routing_efficiency <= 1);
   return options;
 }
@@ -40,6 +49,7 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
     : fabric_(fabric),
       traffic_(traffic),
       options_(Checked(options)),
+      first_message_(FirstFreeId(jobs)),
       outside_(ArrivalsOf(jobs), std::move(link_events)),
       jobs_(std::move(jobs), {.are_resized = allocates(),
                               .random_phase = options.random_phase,
@@ -62,6 +72,13 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
       carried_(fabric, options.num_bins, engine_.busy_gpu_seconds().bin_ns()),
       in_force_(fabric, options.goodput * options.routing_efficiency, options.phase_seed, &healthy_, &engine_,
                 &carried_),
+      background_(fabric, options_.background,
+                  {.first_id = first_message_,
+                   .seed = options.phase_seed,
+                   .hash_seed = options.controller.hash_seed,
+                   .num_bins = options.num_bins,
+                   .detail = options.detail},
+                  &healthy_, &engine_, &carried_, &in_force_),
       profiling_(fabric, options.profiling_window, options.profiling_window_max),
       reports_(SpeedInterval(options, traffic)),
       live_(options.live),
@@ -88,10 +105,14 @@ RunResult ClusterSimulation::Run(RunWatch& watch) {
       Handle(events);
       in_force_.Wake();
     }
-    if (!events.empty() || engine_.has_released()) engine_.Rebuild(in_force_.Routed(), in_force_.capacities());
+    const bool has_new_messages = now() < options_.end && background_.Begin();
+    if (!events.empty() || engine_.has_released() || has_new_messages) {
+      engine_.Rebuild(in_force_.Routed(), in_force_.capacities());
+    }
     const bool is_idle = jobs_.running().empty() && controller_.num_queued() == 0 && !outside_.has_arrivals();
     if (now() >= options_.end || is_idle || watch.Look(now())) break;
     finished_ = engine_.Advance(live_.NextChange(std::min(NextEvent(), options_.end)));
+    background_.End(&finished_);
     Retire(finished_);
   }
   engine_.Finish();
@@ -101,8 +122,8 @@ RunResult ClusterSimulation::Run(RunWatch& watch) {
 // ---- What happens now ----
 
 SimTime ClusterSimulation::NextEvent() const {
-  return std::min({outside_.Next(), live_.next_sample(), profiling_.end(), reports_.next_speeds(), in_force_.NextLook(),
-                   controller_.next_wake_up(), std::max(care_.Next(), now())});
+  return std::min({outside_.Next(), background_.Next(), live_.next_sample(), profiling_.end(), reports_.next_speeds(),
+                   in_force_.NextLook(), controller_.next_wake_up(), std::max(care_.Next(), now())});
 }
 
 std::vector<controller::Event> ClusterSimulation::TakeEvents() {
@@ -243,6 +264,7 @@ void ClusterSimulation::ChangeLinks(const std::vector<controller::Event>& events
     live_.SetLink(change->link, change->health > 0);
   }
   in_force_.SetHealth(health);
+  background_.SetHealth(health);
 }
 
 // ---- What the controller wants ----
@@ -285,6 +307,7 @@ void ClusterSimulation::Start(const controller::StartJob& action) {
                       .first_start = record.state->first_start,
                       .iteration_time = Seconds(static_cast<double>(solo.iteration_ns) * 1e-9),
                       .compute_time = iteration.compute_time});
+  background_.BeginJob(action.job, action.placement, record.state->first_start);
   if (record.hold_end < SimTime::Never()) outside_.AddHoldEnd(record.hold_end, action.job);
 }
 
@@ -334,6 +357,7 @@ void ClusterSimulation::Retire(const std::vector<JobId>& jobs) {
 void ClusterSimulation::Retire(JobRecord& record, LastIteration last) {
   const JobId job = record.job.id;
   profiling_.Cancel(job);
+  background_.EndJob(job);
   live_.End(job);
   CloseAccounts(record, last);
   if (!record.state->paths.empty()) record.gpu_intensity = IntensityOf(record);
@@ -380,6 +404,7 @@ RunResult ClusterSimulation::MakeResult(bool partial) {
     if (health[LinkId(i)] < 1) result.unwell_links.emplace_back(LinkId(i), health[LinkId(i)]);
   }
   if (care_.exists()) result.health = care_.Result(now());
+  result.background = background_.Finish();
   CollectResult({.fabric = fabric_,
                  .jobs = jobs_.all(),
                  .running = jobs_.running(),

@@ -30,6 +30,7 @@
 #include "fluid/dcqcn.h"
 #include "model/job.h"
 #include "scheduling/placement_policy.h"
+#include "sim/background_traffic.h"
 #include "sim/carried_account.h"
 #include "sim/control_log.h"
 #include "sim/health/host_care.h"
@@ -98,6 +99,8 @@ struct SimulationOptions {
   LiveTraffic* live = nullptr;
   // Learns what happens in its window. Null: nobody asks. Must outlive the simulation.
   RunRecorder* recorder = nullptr;
+  // What the network carries beside the jobs. Not with an allocation policy, nor live.
+  BackgroundOptions background = {};
 };
 
 class ClusterSimulation {
@@ -151,6 +154,7 @@ class ClusterSimulation {
   const topology::Fabric& fabric_;
   const traffic::TrafficPolicy& traffic_;
   SimulationOptions options_;
+  JobId first_message_;  // ids of background traffic
   // In the order in which they need one another.
   OutsideEvents outside_;
   SimulatedJobs jobs_;
@@ -158,6 +162,7 @@ class ClusterSimulation {
   RunEngine engine_;
   CarriedAccount carried_;
   TrafficInForce in_force_;
+  BackgroundTraffic background_;
   JobProfiling profiling_;
   ProgressReports reports_;
   LiveJobs live_;

@@ -173,8 +173,9 @@ TEST(DelayAccountTest, RowsAddUpOnTheSnapshot) {
 }
 
 TEST(DelayAccountTest, RowsAddUpOnShippedScenarios) {
-  for (const char* name : {"two-jobs.yaml", "uplink-failure.yaml", "own-workload.yaml", "lab-eight-jobs.yaml",
-                           "lab-bonded-ports.yaml", "lab-link-failure.yaml", "lab-crux-five-jobs.yaml"}) {
+  for (const char* name :
+       {"two-jobs.yaml", "uplink-failure.yaml", "own-workload.yaml", "training-beside-inference.yaml",
+        "lab-eight-jobs.yaml", "lab-bonded-ports.yaml", "lab-link-failure.yaml", "lab-crux-five-jobs.yaml"}) {
     SCOPED_TRACE(name);
     const SimulationReport report = RunFile(name, 2, {"ecmp", "crux", "c4p", "crux+c4p"});
     for (const RunResult& run : report.runs) EXPECT_EQ(FindBrokenAccount(run), "");

@@ -48,7 +48,7 @@ void DomainDelays::WatchLinks() {
 }
 
 void DomainDelays::BeginPhase(uint32_t j) {
-  if (!is_on()) return;
+  if (!Follows(j)) return;
   JobState& job = *jobs_[j];
   job.solo_left_at_start_ns = job.SoloNsLeft(time_->now());
   job.stalled_since = SimTime::Never();
@@ -61,7 +61,7 @@ void DomainDelays::BeginPhase(uint32_t j) {
 }
 
 void DomainDelays::EndSending(uint32_t j) {
-  if (!is_on()) return;
+  if (!Follows(j)) return;
   RecordView(j);
   jobs_[j]->stalled_since = SimTime::Never();
   View& view = views_[j];
@@ -71,14 +71,14 @@ void DomainDelays::EndSending(uint32_t j) {
 }
 
 void DomainDelays::EndPhase(uint32_t j) {
-  if (!is_on()) return;
+  if (!Follows(j)) return;
   JobState& job = *jobs_[j];
   RecordView(j);
   account_.RecordPhase(job, static_cast<double>(job.PhaseLossNs(time_->now())) * 1e-9);
 }
 
 void DomainDelays::EndWait(uint32_t j) {
-  if (!is_on()) return;
+  if (!Follows(j)) return;
   JobState& job = *jobs_[j];
   // A domain that is rebuilt at this very instant restarts the iteration.
   const SimTime from = std::max(job.last_iteration_end, std::exchange(job.waits_recorded_until, time_->now()));
@@ -89,7 +89,7 @@ void DomainDelays::RenewViews() {
   const uint64_t changed = network_->TakeChanged();
   for (uint32_t j = 0; j < jobs_.size(); ++j) {
     const JobState& job = *jobs_[j];
-    if (!job.is_phase_running) continue;
+    if (!job.is_phase_running || job.is_background) continue;
     View& view = views_[j];
     if ((changed & WatcherOf(j)) != 0) view.is_stale = true;
     if (!view.is_stale) continue;
@@ -211,10 +211,11 @@ void DomainDelays::ShareDelay(uint32_t j, const FluidVariable& slowest, const Lo
     if (other.job == j || culprit.level > victim.level) continue;
     const double load = load_of(user);
     if (load <= 0) continue;
-    const LossCause cause = culprit.watch != nullptr       ? LossCause::kProfiling
+    const LossCause cause = culprit.is_background          ? LossCause::kBackground
+                            : culprit.watch != nullptr     ? LossCause::kProfiling
                             : culprit.level < victim.level ? LossCause::kLevel
                                                            : LossCause::kJob;
-    AddShare(j, cause, culprit.id, link.link, delay * load / all);
+    AddShare(j, cause, culprit.is_background ? JobId() : culprit.id, link.link, delay * load / all);
   }
 }
 

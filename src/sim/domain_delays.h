@@ -68,6 +68,7 @@ class DomainDelays {
   };
 
   bool is_on() const { return healthy_capacities_ != nullptr; }
+  bool Follows(uint32_t j) const { return is_on() && !jobs_[j]->is_background; }
   void WatchLinks();
   void RenewViews();
   void Look(uint32_t j);

@@ -33,7 +33,7 @@ class DomainRecorder {
 
   // Args: from: the activity goes on until now. Reads which phase and iteration it is from the job.
   void RecordActivity(uint32_t j, Activity activity, SimTime from) {
-    if (recorder_ != nullptr) AddActivity(j, activity, from);
+    if (recorder_ != nullptr && !jobs_[j]->is_background) AddActivity(j, activity, from);
   }
   // Since `from_ns` the phase of job j has been slower than alone, mostly for `reason`. Args: missing: 0..1.
   void RecordHeldUp(uint32_t j, const DelayShare& reason, double missing, int64_t from_ns);

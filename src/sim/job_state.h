@@ -71,6 +71,7 @@ struct JobState {
   // Constant after Create, but for the bytes of transfers.
   JobId id;
   uint32_t num_gpus = 0;
+  bool is_background = false;   // a message (background_traffic.h), of whose own delay there is no account
   uint64_t num_iterations = 0;  // 0 = no end
   const model::Iteration* iteration = nullptr;
   std::vector<Transfer> transfers;  // ordered by phase

@@ -16,6 +16,8 @@ std::string_view LossCauseName(LossCause cause) {
       return "restart";
     case LossCause::kProfiling:
       return "profiling";
+    case LossCause::kBackground:
+      return "background";
     case LossCause::kShift:
       return "shift";
     case LossCause::kNotAttributed:

@@ -13,11 +13,12 @@ enum class LossCause : uint8_t {
   kCapacity,       // the link had less than its healthy capacity, or there was no path
   kRestart,        // GPUs held before training continued, and iterations that a restart threw away
   kProfiling,      // a job that was being profiled had part of the link
+  kBackground,     // checkpoints or traffic of inference had part of the link
   kShift,          // it waited for its time shift
   kNotAttributed,  // what rests
 };
 
-// "job", "self", "level", "capacity", "restart", "profiling", "shift", "not_attributed".
+// "job", "self", "level", "capacity", "restart", "profiling", "background", "shift", "not_attributed".
 std::string_view LossCauseName(LossCause cause);
 
 }  // namespace fairlead::sim

@@ -60,6 +60,7 @@ class Writer {
   std::string Fabric();
   std::string Host(bool needs_two_ports);
   std::string Uplinks();
+  std::string Background();
   std::string Options();
   std::string Job();
   std::string Work(uint64_t gpus, bool divides_batch);
@@ -72,6 +73,7 @@ class Writer {
   double simulated_s_ = 0;
   std::string policy_;
   bool allocates_ = false;
+  bool has_storage_ = false;
   bool is_crowded_ = false;  // jobs that run at the same time share links that are too narrow for them
 };
 
@@ -124,6 +126,20 @@ std::string Writer::Fabric() {
       size_.hosts = leaves * hosts;
       return fmt::format("{{kind: clos2, leaves: {}, hosts_per_leaf: {}, spines: {}{}", leaves, hosts, spines, rest);
   }
+}
+
+// On the last two hosts, which jobs do not get.
+std::string Writer::Background() {
+  size_.hosts -= 2;
+  const uint64_t first = size_.hosts;
+  const double per_s = Length(2 / simulated_s_, 200 / simulated_s_);
+  const double bytes = size_.port_gbps * 125e6 * simulated_s_ * Length(1e-8, 1e-5);
+  const double sigma = OneIn(3) ? 0 : Length(0.1, 2);
+  const bool is_first = OneIn(3);
+  return fmt::format(
+      "kv_transfers: [{{from: [h{}], to: [h{}], per_s: {:.4g}, bytes_per_token: {:.4g}, sigma: {:.3g}{}}}]\n"
+      "storage: {{hosts: [h{}]}}\n",
+      first, first + 1, per_s, std::max(1.0, bytes), sigma, is_first ? ", level: 0" : "", first + 1);
 }
 
 std::string Writer::Options() {
@@ -192,6 +208,11 @@ std::string Writer::Job() {
     if (OneIn(3)) text += OneIn(2) ? ", predictable: false" : fmt::format(", predictable_after: {:.3g}", Fraction());
   }
   if (allocates_ || !options_.endless_jobs || !OneIn(3)) text += fmt::format(", iterations: {:.0f}", Length(1, 2000));
+  if (has_storage_ && OneIn(3)) {
+    const double every_s = std::max(1.0, Length(simulated_s_ / 50, simulated_s_));
+    text += fmt::format(", checkpoint_s: {:.4g}, checkpoint_mb: {:.4g}", every_s,
+                        size_.port_gbps * 125 * simulated_s_ * Length(1e-3, 0.1));
+  }
   if (options_.late_arrivals && OneIn(is_crowded_ ? 5 : 2)) text += fmt::format(", arrival_s: {:.6g}", Instant());
   return text + ", " + Work(gpus, is_resized);
 }
@@ -237,6 +258,8 @@ std::string Writer::Write() {
     const std::vector<std::string_view> names = scheduling::PlacementPolicyNames();
     // Packed jobs hardly meet.
     head += fmt::format("placement: {}\n", is_crowded_ && OneIn(2) ? "random" : OneOf(names));
+    has_storage_ = options_.background && size_.hosts >= 4 && OneIn(4);
+    if (has_storage_) head += Background();
   }
   head += Options() + "jobs:\n";
 

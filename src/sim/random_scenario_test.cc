@@ -41,8 +41,8 @@ TEST(RandomScenarioTest, EveryKindIsDrawn) {
     const std::string text = TextOf(seed);
     for (const std::string kind :
          {"clos2", "clos3", "double-sided", "rail-dual-plane", "allocation:", "placement:", "link_events:", "dcqcn",
-          "detail: edge", "extrapolate: true", "profile_jobs", "speed_report_s", "latency: ", "qps_per_connection",
-          "model: ", "sizes: ", "health: 0,"}) {
+          "detail: edge", "extrapolate: true", "profile_jobs", "speed_report_s", "latency: ", "kv_transfers",
+          "checkpoint_s", "qps_per_connection", "model: ", "sizes: ", "health: 0,"}) {
       counts[kind] += text.find(kind) != std::string::npos ? 1 : 0;
     }
   }

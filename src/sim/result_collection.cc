@@ -323,7 +323,8 @@ void ResultCollector::CollectDelays(RunResult* result) const {
     if (job.lost_s > 0) CollectLossesOf(&job);
     for (const LossResult& loss : job.lost_to) {
       const bool is_collision = loss.cause == LossCause::kJob || loss.cause == LossCause::kSelf ||
-                                loss.cause == LossCause::kLevel || loss.cause == LossCause::kProfiling;
+                                loss.cause == LossCause::kLevel || loss.cause == LossCause::kProfiling ||
+                                loss.cause == LossCause::kBackground;
       if (is_collision && loss.link.valid() && IsBetweenSwitches(run_.fabric.tier(loss.link)))
         colliding.insert(loss.link);
     }

@@ -156,6 +156,20 @@ struct HealthResult {
   uint32_t num_wrong_isolations = 0;  // of hosts without a broken GPU
 };
 
+// A stream of messages beside training (background_traffic.h). Times are from a message's begin to its last byte.
+struct BackgroundResult {
+  std::string name;
+  uint64_t num_messages = 0;    // that have ended
+  uint64_t num_unfinished = 0;  // on their way at the end of the run
+  uint64_t num_skipped = 0;     // checkpoints that were due while the last one was being written
+  double gigabytes = 0;         // of those that have ended
+  double mean_s = 0;
+  double p50_s = 0;
+  double p99_s = 0;  // nearest rank
+  double max_s = 0;
+  double mean_slowdown = 0;  // against the message alone on the healthy fabric
+};
+
 // One policy under one draw of chance (scenario_draws.h).
 struct RunResult {
   std::string policy;
@@ -199,6 +213,8 @@ struct RunResult {
   std::vector<scheduling::DecisionRecord> decisions;
   // Where the scenario has faults or events of hosts.
   std::optional<HealthResult> health = {};
+  // Where the scenario has such traffic.
+  std::vector<BackgroundResult> background = {};
   // Where ScenarioRunOptions asks for it.
   std::optional<RunRecording> recording;
 };

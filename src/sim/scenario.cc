@@ -11,6 +11,7 @@
 #include "collective/rank_layout.h"
 #include "scheduling/placement_policy.h"
 #include "sim/scenario_allocation.h"
+#include "sim/scenario_background.h"
 #include "sim/scenario_health.h"
 #include "sim/scenario_keys.h"
 #include "sim/trace_jobs.h"
@@ -127,21 +128,17 @@ std::optional<ImportedWork> ReadImportedWork(YamlMap& map, const model::Job& job
 }
 
 // hosts: [h0, h8]: where the ranks of a job have to be.
-void ReadOwnHosts(YamlMap& map, const topology::Fabric& fabric, model::Job* job) {
+void ReadOwnHosts(YamlMap& map, const topology::Fabric& fabric, const std::vector<HostId>& reserved, model::Job* job) {
   if (!map.Has("hosts")) return;
-  for (const std::string& name : map.Strings("hosts")) {
-    const HostId host = fabric.FindHost(name);
-    if (!host.valid()) {
-      map.Fail("hosts", fmt::format("there is no host '{}'; hosts are named like '{}'", name,
-                                    fabric.HostName(HostId(fabric.num_hosts() - 1))));
+  const auto hosts = ReadHostNames(map, "hosts", fabric);
+  if (!hosts) return;
+  for (const HostId host : *hosts) {
+    if (std::ranges::binary_search(reserved, host)) {
+      map.Fail("hosts", fmt::format("the host '{}' is one of storage or of kv_transfers", fabric.HostName(host)));
       return;
     }
-    if (std::count(job->hosts.begin(), job->hosts.end(), host) > 0) {
-      map.Fail("hosts", fmt::format("the host '{}' appears twice; expected each once", name));
-      return;
-    }
-    job->hosts.push_back(host);
   }
+  job->hosts = *hosts;
   if (job->hosts.size() != scheduling::NumHosts(*job)) {
     map.Fail("hosts", fmt::format("expected {} (gpus {} / gpus_per_host {}), found {}", scheduling::NumHosts(*job),
                                   job->num_gpus, job->gpus_per_host, job->hosts.size()));
@@ -176,7 +173,7 @@ void ReadJob(YamlMap& map, const std::string& path, Scenario* scenario, std::set
   job.name = map.String("name", fmt::format("job{}", scenario->jobs.size()));
   job.arrival = SimTime::FromSeconds(Seconds(map.Double("arrival_s")));
   job.num_iterations = static_cast<uint64_t>(map.Int("iterations"));
-  ReadOwnHosts(map, scenario->fabric, &job);
+  ReadOwnHosts(map, scenario->fabric, scenario->simulation.controller.reserved_hosts, &job);
   const int64_t count = map.Int("count");
   if (!map.ok()) return;
   if (map.Has("model")) {
@@ -192,6 +189,7 @@ void ReadJob(YamlMap& map, const std::string& path, Scenario* scenario, std::set
     entry.work = ReadSimpleWork(map);
   }
   ReadElasticity(map, *scenario, &entry);
+  const std::optional<CheckpointWrites> checkpoints = ReadCheckpoint(map, entry, *scenario);
   if (!map.Finish().ok()) return;
   for (int64_t i = 0; i < count; ++i) {
     ScenarioJob copy = entry;
@@ -201,6 +199,7 @@ void ReadJob(YamlMap& map, const std::string& path, Scenario* scenario, std::set
       map.Fail("name", fmt::format("the job name '{}' appears twice", copy.job.name));
       return;
     }
+    if (checkpoints) scenario->background.checkpoints[copy.job.id] = *checkpoints;
     scenario->jobs.push_back(std::move(copy));
     if (static_cast<int64_t>(scenario->jobs.size()) > kMaxJobs) {
       map.Fail("count", fmt::format("more than {} jobs", kMaxJobs));
@@ -210,9 +209,13 @@ void ReadJob(YamlMap& map, const std::string& path, Scenario* scenario, std::set
 }
 
 // Hosts that could hold a full share of the job when the cluster is empty.
-uint32_t UsableHosts(const topology::Fabric& fabric, uint32_t gpus_per_host) {
+uint32_t UsableHosts(const Scenario& scenario, uint32_t gpus_per_host) {
+  const topology::Fabric& fabric = scenario.fabric;
   uint32_t count = 0;
-  for (size_t h = 0; h < fabric.num_hosts(); ++h) count += fabric.num_gpus_of(HostId(h)) >= gpus_per_host;
+  for (size_t h = 0; h < fabric.num_hosts(); ++h) {
+    const bool is_reserved = std::ranges::binary_search(scenario.simulation.controller.reserved_hosts, HostId(h));
+    count += !is_reserved && fabric.num_gpus_of(HostId(h)) >= gpus_per_host ? 1 : 0;
+  }
   return count;
 }
 
@@ -245,7 +248,7 @@ Status CheckJob(const Scenario& scenario, const ScenarioJob& entry) {
     return InvalidArgument(fmt::format("job {}: expected at most the {} GPUs of the cluster, found {}", job.name,
                                        scenario.fabric.num_gpus(), job.num_gpus));
   }
-  const uint32_t usable = UsableHosts(scenario.fabric, std::min(job.gpus_per_host, job.num_gpus));
+  const uint32_t usable = UsableHosts(scenario, std::min(job.gpus_per_host, job.num_gpus));
   if (usable < scheduling::NumHosts(job)) {
     return InvalidArgument(fmt::format("job {}: needs {} hosts with {} GPUs each; the cluster has {}", job.name,
                                        scheduling::NumHosts(job), job.gpus_per_host, usable));
@@ -609,6 +612,7 @@ Result<Scenario> ReadScenario(const YamlDocument& document, const std::string& p
   FL_RETURN_IF_ERROR(document.status());
   if (trace) ReadTrace(*trace, path, &scenario);
   ReadSimulationOptions(root, &scenario);
+  ReadBackground(root, &scenario);
   FL_RETURN_IF_ERROR(document.status());
   if (!trace) ReadJobs(root, path, &scenario);
   FL_RETURN_IF_ERROR(document.status());

@@ -21,6 +21,7 @@
 //       - {name: c, gpus: 32, workload: {simai: ../workloads/moe-32.txt}}   # or chakra: PREFIX, FOLDER or TRACE.et
 //       - {name: d, gpus: 16, hosts: [h0, h8], compute_s: 0.01, size_mb: 800}   # on these hosts
 //     allocation: aiturbo              # decides about sizes and hosts instead of placement; see scenario_allocation.h
+//     storage: {hosts: [h14, h15]}     # where checkpoints go; see scenario_background.h
 //     trace: {…}                       # instead of jobs; see trace_jobs.h
 //     link_events:
 //       - {at_s: 30, link: "leaf3->spine1", health: 0}
@@ -41,6 +42,7 @@
 #include "controller/cluster_controller.h"
 #include "model/job.h"
 #include "scheduling/policy_settings.h"
+#include "sim/background_source.h"
 #include "sim/cluster_simulation.h"
 #include "sim/scenario_draws.h"
 #include "sim/scenario_job.h"
@@ -62,7 +64,8 @@ struct Scenario {
   collective::ModelProfiles profiles;
   std::optional<collective::MessageLatency> latency = {};  // nothing: messages arrive when their bytes have left
   uint32_t qps_per_connection = 1;
-  std::vector<ScenarioJob> jobs;  // jobs[i].job.id == JobId(i)
+  BackgroundSpec background = {};  // checkpoints are those of `jobs`
+  std::vector<ScenarioJob> jobs;   // jobs[i].job.id == JobId(i)
   std::vector<LinkEvent> link_events;
   std::vector<std::string> policies = {"ecmp", "crux"};
   traffic::PolicyOptions policy_options;

@@ -298,6 +298,23 @@ constexpr YamlKey kJob[] = {
      .fallback = "0",
      .min = 0,
      .max = 1},
+    {.name = "checkpoint_s",
+     .type = YamlType::kNumber,
+     .unit = NumberUnit::kSeconds,
+     .meaning = "How often its state goes to `storage`, over the network and beside its training.",
+     .example = "30min",
+     .otherwise = "never",
+     .min = 1,
+     .max = kMaxSeconds},
+    {.name = "checkpoint_mb",
+     .type = YamlType::kNumber,
+     .unit = NumberUnit::kMegabytes,
+     .meaning = "Size of that state, of the whole job.",
+     .example = "180GB",
+     .otherwise = "14 bytes for each parameter of its model",
+     .min = 1e-3,
+     .max = 1e12,
+     .with = "checkpoint_s"},
 };
 constexpr std::string_view kJobOne[] = {"model compute_s workload"};
 constexpr YamlMapKeys kJobKeys = {
@@ -559,6 +576,81 @@ constexpr YamlKey kHealth[] = {
 };
 constexpr YamlMapKeys kHealthKeys = {
     .name = "health", .meaning = "Who notices broken GPUs, and what follows.", .keys = kHealth};
+
+constexpr std::string_view kLevelMeaning = "Its priority level; 0 goes first.";
+constexpr YamlKey kStorage[] = {
+    {.name = "hosts",
+     .type = YamlType::kTexts,
+     .meaning = "Hosts that belong to no job.",
+     .example = "[h3]",
+     .is_required = true},
+    {.name = "level",
+     .type = YamlType::kInteger,
+     .meaning = kLevelMeaning,
+     .example = "0",
+     .otherwise = "the last level",
+     .min = 0,
+     .max = 63},
+};
+constexpr YamlMapKeys kStorageKeys = {
+    .name = "storage", .meaning = "Where jobs with `checkpoint_s` write their state.", .keys = kStorage};
+
+constexpr YamlKey kKvTransfers[] = {
+    {.name = "name", .meaning = "Its name in results.", .example = "chat", .otherwise = "kv and a number"},
+    {.name = "from",
+     .type = YamlType::kTexts,
+     .meaning = "Prefill hosts. They belong to no job.",
+     .example = "[h2]",
+     .is_required = true},
+    {.name = "to",
+     .type = YamlType::kTexts,
+     .meaning = "Decode hosts. They belong to no job.",
+     .example = "[h3]",
+     .is_required = true},
+    {.name = "per_s",
+     .type = YamlType::kNumber,
+     .meaning =
+         "Requests a second, which arrive at random. Each goes from one of the hosts to one of the others, GPU by "
+         "GPU.",
+     .example = "20",
+     .is_required = true,
+     .min = 1e-6,
+     .max = 1e6},
+    {.name = "model", .meaning = "Model profile of which keys and values are sent.", .example = "llama-65b"},
+    {.name = "bytes_per_token",
+     .type = YamlType::kNumber,
+     .meaning = "Instead of `model`: what is sent for each token of a prompt.",
+     .example = "327680",
+     .min = 1,
+     .max = 1e12},
+    {.name = "tokens",
+     .type = YamlType::kNumber,
+     .meaning = "Median length of prompts.",
+     .example = "4096",
+     .fallback = "1000",
+     .min = 1,
+     .max = 1e7},
+    {.name = "sigma",
+     .type = YamlType::kNumber,
+     .meaning = "Spread of the logarithm of their length. 0: all are equally long.",
+     .example = "0.5",
+     .fallback = "1",
+     .min = 0,
+     .max = 10},
+    {.name = "level",
+     .type = YamlType::kInteger,
+     .meaning = kLevelMeaning,
+     .example = "0",
+     .otherwise = "the last level",
+     .min = 0,
+     .max = 63},
+};
+constexpr std::string_view kKvTransfersOne[] = {"model bytes_per_token"};
+constexpr YamlMapKeys kKvTransfersKeys = {
+    .name = "kv transfer",
+    .meaning = "Key/value caches of inference that go from hosts that read prompts to hosts that answer.",
+    .keys = kKvTransfers,
+    .exactly_one = kKvTransfersOne};
 
 constexpr YamlKey kCrux[] = {
     {.name = "path_unit",
@@ -1062,6 +1154,16 @@ constexpr YamlKey kScenario[] = {
      .meaning = "Who notices broken GPUs, and what follows.",
      .example = "{diagnosis: c4d}",
      .map = &kHealthKeys},
+    {.name = "storage",
+     .type = YamlType::kMap,
+     .meaning = "Hosts to which jobs write checkpoints. Not beside `allocation` or `detail: agents`.",
+     .example = "{hosts: [h3]}",
+     .map = &kStorageKeys},
+    {.name = "kv_transfers",
+     .type = YamlType::kMaps,
+     .meaning = "Traffic of inference beside the jobs. Not beside `allocation` or `detail: agents`.",
+     .example = "[{from: [h2], to: [h3], per_s: 5, model: llama-65b}]",
+     .map = &kKvTransfersKeys},
 };
 constexpr std::string_view kScenarioOne[] = {"fabric fabric_file", "jobs trace"};
 

@@ -181,6 +181,7 @@ class ScenarioKeysTest : public ::testing::Test {
     if (IsElastic(map, key) || (is_allocated && key.name != "allocation")) document.insert(1, "allocation: aiturbo, ");
     // Jobs that are allocated for have to end.
     if (is_allocated) document.replace(document.find("gpus: 16"), 8, "gpus: 16, iterations: 10");
+    if (key.name.starts_with("checkpoint_") && map.name == "job") document.insert(1, "storage: {hosts: [h3]}, ");
     // A model with experts.
     if (key.name == "expert") document.replace(document.find("gpt-13b"), 7, "moe");
     return document;

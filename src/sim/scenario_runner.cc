@@ -109,6 +109,11 @@ RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, const RunInpu
   options.controller.hash_seed = seeds.hash;
   options.controller.random_seed = seeds.hash;
   options.phase_seed = seeds.phase;
+  std::unique_ptr<traffic::TrafficPolicy> routing;
+  if (!scenario.background.is_empty()) {
+    routing = traffic::CreatePolicy(traffic::RoutingOf(run.policy), scenario.policy_options).value();
+    options.background = {.spec = scenario.background, .latency = scenario.latency, .routing = routing.get()};
+  }
   options.routing_efficiency = traffic::RoutingEfficiency(run.policy, scenario.policy_options);
   std::vector<scheduling::DecisionRecord> decisions;
   std::unique_ptr<scheduling::AllocationPolicy> allocation;

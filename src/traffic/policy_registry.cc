@@ -146,6 +146,14 @@ double RoutingEfficiency(std::string_view name, const PolicyOptions& options) {
   return name.ends_with("spray") ? options.spray.efficiency : 1;
 }
 
+std::string_view RoutingOf(std::string_view name) {
+  using namespace std::string_view_literals;
+  for (const std::string_view routing : {"flowlet"sv, "spray"sv, "ethereal"sv}) {
+    if (name.ends_with(routing)) return routing;
+  }
+  return "ecmp";
+}
+
 bool SendersHaveRules(std::string_view name, const PolicyOptions& options) {
   if (name.ends_with("flowlet")) return options.flowlet.chooses();
   if (name == "mltcp") return options.mltcp.slope > 0;

@@ -38,6 +38,10 @@ struct PolicyOptions {
 // spray. `name` is one of PolicyNames().
 double RoutingEfficiency(std::string_view name, const PolicyOptions& options);
 
+// The policy of flows that no policy steers, by what the fabric does under policy `name`: "spray" under "crux+spray",
+// "ecmp" under "crux".
+std::string_view RoutingOf(std::string_view name);
+
 // Whether senders do more than congestion control lets them: weights that grow, paces, paths of their own choice
 // (sender_rules.h). `name` is one of PolicyNames().
 bool SendersHaveRules(std::string_view name, const PolicyOptions& options);
