@@ -677,12 +677,30 @@ Result<model::Iteration> BuildIterationOf(const Scenario& scenario, const model:
   return collective::BuildIteration(*profile, parallelism, layout, peak, profiled.options);
 }
 
+// Computes as long as its slowest GPU, for which the others wait.
+void WaitForSlowGpus(const std::map<GpuId, double>& slow_gpus, const model::Placement& placement,
+                     model::Iteration* iteration) {
+  double slowest = 1;
+  double sum = 0;
+  for (const GpuId gpu : placement.gpus) {
+    const auto slow = slow_gpus.find(gpu);
+    const double times = slow != slow_gpus.end() ? slow->second : 1;
+    slowest = std::max(slowest, times);
+    sum += times;
+  }
+  if (slowest <= 1) return;
+  const Seconds all = (iteration->compute_time + iteration->bubble_time) * slowest;
+  iteration->compute_time = iteration->compute_time * (sum / static_cast<double>(placement.gpus.size()));
+  iteration->bubble_time = all - iteration->compute_time;
+}
+
 }  // namespace
 
 controller::IterationProvider MakeIterationProvider(const Scenario& scenario) {
   const auto router = scenario.latency ? std::make_shared<const topology::Router>(scenario.fabric) : nullptr;
   return [&scenario, router](const model::Job& job, const model::Placement& placement) -> Result<model::Iteration> {
     FL_ASSIGN_OR_RETURN(model::Iteration iteration, BuildIterationOf(scenario, job, placement));
+    WaitForSlowGpus(scenario.slow_gpus, placement, &iteration);
     collective::SplitIntoQueuePairs(scenario.qps_per_connection, scenario.fabric, &iteration);
     if (router != nullptr) collective::SetLatencies(*scenario.latency, *router, &iteration);
     return iteration;

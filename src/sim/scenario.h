@@ -30,6 +30,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -64,8 +65,9 @@ struct Scenario {
   collective::ModelProfiles profiles;
   std::optional<collective::MessageLatency> latency = {};  // nothing: messages arrive when their bytes have left
   uint32_t qps_per_connection = 1;
-  BackgroundSpec background = {};  // checkpoints are those of `jobs`
-  std::vector<ScenarioJob> jobs;   // jobs[i].job.id == JobId(i)
+  std::map<GpuId, double> slow_gpus = {};  // those that compute so many times as long, > 1
+  BackgroundSpec background = {};          // checkpoints are those of `jobs`
+  std::vector<ScenarioJob> jobs;           // jobs[i].job.id == JobId(i)
   std::vector<LinkEvent> link_events;
   std::vector<std::string> policies = {"ecmp", "crux"};
   traffic::PolicyOptions policy_options;

@@ -53,6 +53,22 @@ void ReadEvent(YamlMap& map, Scenario* scenario) {
   if (map.Finish().ok()) scenario->simulation.host_events.push_back(event);
 }
 
+void ReadSlowGpus(YamlMap& map, Scenario* scenario) {
+  const topology::Fabric& fabric = scenario->fabric;
+  const HostId host = ReadHost(map, fabric);
+  const double times = map.Double("times");
+  const bool is_one = map.Has("gpu");
+  const auto gpu = static_cast<uint32_t>(is_one ? map.Int("gpu") : 0);
+  if (!map.Finish().ok()) return;
+  if (gpu >= fabric.num_gpus_of(host)) {
+    map.Fail("gpu", fmt::format("expected one of the host's {} GPUs, counted from 0; found {}",
+                                fabric.num_gpus_of(host), gpu));
+    return;
+  }
+  const uint32_t end = is_one ? gpu + 1 : fabric.num_gpus_of(host);
+  for (uint32_t g = gpu; g < end; ++g) scenario->slow_gpus[GpuId(fabric.first_gpu(host).value() + g)] = times;
+}
+
 void ReadOptions(YamlMap& root, HealthOptions* health) {
   auto section = root.Map("health");
   if (!section) return;
@@ -74,6 +90,10 @@ void ReadHealth(YamlMap& root, Scenario* scenario) {
     if (scenario->allocations.empty()) root.Fail(key, "matters only where the scenario has the key allocation");
     if (scenario->simulates_agents) root.Fail(key, "expected none beside detail: agents");
   }
+  if (root.Has("slow_gpus") && !scenario->allocations.empty()) {
+    root.Fail("slow_gpus", "expected none beside allocation; host_faults of the kind slow_gpu are seen by it");
+  }
+  for (YamlMap& map : root.Maps("slow_gpus")) ReadSlowGpus(map, scenario);
   for (YamlMap& map : root.Maps("host_faults")) ReadFault(map, scenario);
   for (YamlMap& map : root.Maps("host_events")) ReadEvent(map, scenario);
   ReadOptions(root, &scenario->simulation.health);

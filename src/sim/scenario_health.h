@@ -6,6 +6,7 @@
 //       - {at_s: 600, host: h3, kind: gpu_hang}
 //       - {at_s: 900, host: h5, gpu: 2, kind: slow_gpu, magnitude: 2}
 //     health: {diagnosis: c4d}
+//     slow_gpus: [{host: h3, times: 1.2}]     # all the time, and without allocation
 #pragma once
 
 #include "base/yaml_reader.h"
@@ -13,7 +14,7 @@
 
 namespace fairlead::sim {
 
-// Reads host_faults, host_events and health, after allocation and detail. Errors are kept in the document.
+// Reads host_faults, host_events, health and slow_gpus, after allocation and detail. Errors are kept in the document.
 void ReadHealth(YamlMap& root, Scenario* scenario);
 
 }  // namespace fairlead::sim

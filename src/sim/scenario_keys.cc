@@ -574,6 +574,28 @@ constexpr YamlKey kHealth[] = {
      .min = 0,
      .max = 1},
 };
+constexpr YamlKey kSlowGpus[] = {
+    {.name = "host", .meaning = "The host.", .example = "h3", .is_required = true},
+    {.name = "gpu",
+     .type = YamlType::kInteger,
+     .meaning = "Which of the host's GPUs, from 0 on.",
+     .example = "1",
+     .otherwise = "all of them",
+     .min = 0,
+     .max = 1023},
+    {.name = "times",
+     .type = YamlType::kNumber,
+     .meaning = "How many times as long it computes as the others.",
+     .example = "1.2",
+     .is_required = true,
+     .min = 1,
+     .max = 1000},
+};
+constexpr YamlMapKeys kSlowGpusKeys = {
+    .name = "slow gpu",
+    .meaning = "GPUs that compute longer, all the time; the others of a job wait for them.",
+    .keys = kSlowGpus};
+
 constexpr YamlMapKeys kHealthKeys = {
     .name = "health", .meaning = "Who notices broken GPUs, and what follows.", .keys = kHealth};
 
@@ -1154,6 +1176,11 @@ constexpr YamlKey kScenario[] = {
      .meaning = "Who notices broken GPUs, and what follows.",
      .example = "{diagnosis: c4d}",
      .map = &kHealthKeys},
+    {.name = "slow_gpus",
+     .type = YamlType::kMaps,
+     .meaning = "GPUs that are slower than the others, such as those of an older generation. Not beside `allocation`.",
+     .example = "[{host: h3, times: 1.2}]",
+     .map = &kSlowGpusKeys},
     {.name = "storage",
      .type = YamlType::kMap,
      .meaning = "Hosts to which jobs write checkpoints. Not beside `allocation` or `detail: agents`.",

@@ -290,6 +290,33 @@ TEST(ScenarioTest, EventsOfNodesAndPlanesAreThoseOfTheirCables) {
   EXPECT_THAT(parse("plane: 1, both_directions: false").status().message(), HasSubstr("both_directions"));
 }
 
+// All GPUs of a job wait for the slowest: 1.5 s, of which each computes 1 or 1.5.
+TEST(ScenarioTest, JobsWaitForTheirSlowGpus) {
+  const auto run = [](const std::string& keys) {
+    const std::string text =
+        "title: t\nfabric: {kind: clos2, leaves: 2, hosts_per_leaf: 2, spines: 1, host: {gpus: 4}}\npolicies: [ecmp]\n"
+        "seeds: 1\nsimulate_s: 60\nrandom_phase: false\njobs:\n"
+        "  - {name: a, hosts: [h0, h1], gpus: 8, gpus_per_host: 4, compute_s: 1}\n"
+        "  - {name: b, hosts: [h2], gpus: 4, compute_s: 1}\n";
+    const auto scenario = ParseScenario(text + keys, "s.yaml", {});
+    EXPECT_TRUE(scenario.ok()) << scenario.status().message();
+    const std::atomic<bool> never = false;
+    return std::move(RunScenario(*scenario, {.num_threads = 1}, never, nullptr)->runs[0]);
+  };
+  const RunResult one = run("slow_gpus: [{host: h1, gpu: 2, times: 1.5}]\n");
+  EXPECT_NEAR(one.jobs[0].iteration_s, 1.5, 1e-8);
+  EXPECT_NEAR(one.jobs[0].compute_s, 60 * (7 * 1 + 1.5) / 8 / 1.5, 1e-6);
+  EXPECT_NEAR(one.jobs[1].iteration_s, 1, 1e-8);
+  EXPECT_EQ(one.jobs[0].slowdown, 1);  // its GPUs are what it has
+  const RunResult host = run("slow_gpus: [{host: h1, times: 1.5}, {host: h3, times: 4}]\n");
+  EXPECT_NEAR(host.jobs[0].iteration_s, 1.5, 1e-8);
+  EXPECT_NEAR(host.jobs[0].compute_s, 60 * 1.25 / 1.5, 1e-6);
+  EXPECT_THAT(Parse(std::string(kGood) + "slow_gpus: [{host: h0, gpu: 8, times: 2}]\n").status().message(),
+              HasSubstr("expected one of the host's 8 GPUs"));
+  EXPECT_THAT(Parse(std::string(kGood) + "slow_gpus: [{host: h0, times: 0.5}]\n").status().message(),
+              HasSubstr("times"));
+}
+
 // A ring over two leaves: compute, bytes, and two messages over three switches each.
 TEST(ScenarioTest, LatencyIsOffOrThatOfTheKeys) {
   const auto iteration_s = [](const std::string& keys) {
