@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "base/check.h"
 #include "base/random.h"
@@ -18,39 +20,98 @@ namespace {
 // Sum of all integer weights: large enough that rounding to integers is invisible, small enough that sums fit 64 bits.
 constexpr double kIntegerTotal = 0x1.0p60;
 
-// The DAG by upper job and by lower job, with integer weights.
+// The DAG as a matrix of bits, with integer weights: orders are drawn and cut by passes over rows of words.
 class ScaledDag {
  public:
-  struct Arc {
-    uint32_t other;
-    int64_t weight;
-  };
-
-  explicit ScaledDag(const ContentionDag& dag) : out_(dag.num_jobs), in_(dag.num_jobs) {
+  explicit ScaledDag(const ContentionDag& dag)
+      : size_(dag.num_jobs),
+        num_words_((dag.num_jobs + size_t{63}) / 64),
+        betters_(size_ * num_words_),
+        worse_(size_ * num_words_),
+        intensities_(size_),
+        positive_weights_(size_) {
     double total = 0;
     for (const Edge& edge : dag.edges) total += std::abs(edge.weight);
     const double scale = total > 0 ? kIntegerTotal / total : 0;
+    std::vector<bool> has_worse(size_);
     for (const Edge& edge : dag.edges) {
-      FL_CHECK(edge.upper < edge.lower && edge.lower < dag.num_jobs && std::isfinite(edge.weight));
-      has_negative_ |= edge.weight < 0;
+      FL_CHECK(edge.upper < edge.lower && edge.lower < size_ && std::isfinite(edge.weight));
       const int64_t weight = std::llround(edge.weight * scale);
-      out_[edge.upper].push_back({edge.lower, weight});
-      in_[edge.lower].push_back({edge.upper, weight});
+      SetBit(&betters_, edge.lower, edge.upper);
+      SetBit(&worse_, edge.upper, edge.lower);
+      if (!has_worse[edge.upper]) intensities_[edge.upper] = weight;
+      has_worse[edge.upper] = true;
+      is_by_upper_ &= weight == intensities_[edge.upper];
+      has_negative_ |= edge.weight < 0;
+      positive_weights_[edge.upper] += std::max<int64_t>(weight, 0);
     }
+    if (!is_by_upper_) ListWeights(dag, scale);
   }
 
-  size_t size() const { return out_.size(); }
-  std::span<const Arc> out(uint32_t job) const { return out_[job]; }
-  std::span<const Arc> in(uint32_t job) const { return in_[job]; }
+  size_t size() const { return size_; }
+  size_t num_words() const { return num_words_; }
+  // Bits of the jobs that have an edge to this one, and of those that it has one to.
+  std::span<const uint64_t> betters(uint32_t job) const { return RowOf(betters_, job); }
+  std::span<const uint64_t> worse(uint32_t job) const { return RowOf(worse_, job); }
+  // All edges from one job weigh the same: its intensity.
+  bool is_by_upper() const { return is_by_upper_; }
   bool has_negative() const { return has_negative_; }
-  // The intensity of a job with another below it; 0 for the others, with an intensity that no edge carries.
-  int64_t intensity(uint32_t job) const { return out_[job].empty() ? 0 : out_[job].front().weight; }
+  // The weight of a job's first edge to another one; 0 for a job with an intensity that no edge carries.
+  int64_t intensity(uint32_t job) const { return intensities_[job]; }
+  // Of all its edges that weigh more than nothing.
+  int64_t positive_weight(uint32_t job) const { return positive_weights_[job]; }
+  // Weights of edges to a job, in the order of its betters. Only where is_by_upper() is false.
+  std::span<const int64_t> weights_to(uint32_t job) const {
+    return std::span(weights_).subspan(first_weight_[job], first_weight_[job + 1] - first_weight_[job]);
+  }
 
  private:
-  std::vector<std::vector<Arc>> out_;
-  std::vector<std::vector<Arc>> in_;
+  void SetBit(std::vector<uint64_t>* rows, uint32_t row, uint32_t bit) const {
+    (*rows)[row * num_words_ + bit / 64] |= uint64_t{1} << (bit % 64);
+  }
+  std::span<const uint64_t> RowOf(const std::vector<uint64_t>& rows, uint32_t row) const {
+    return std::span(rows).subspan(row * num_words_, num_words_);
+  }
+
+  void ListWeights(const ContentionDag& dag, double scale) {
+    std::vector<const Edge*> by_lower;
+    by_lower.reserve(dag.edges.size());
+    for (const Edge& edge : dag.edges) by_lower.push_back(&edge);
+    std::sort(by_lower.begin(), by_lower.end(), [](const Edge* a, const Edge* b) {
+      return a->lower != b->lower ? a->lower < b->lower : a->upper < b->upper;
+    });
+    first_weight_.assign(size_ + 1, 0);
+    weights_.reserve(by_lower.size());
+    for (const Edge* edge : by_lower) {
+      weights_.push_back(std::llround(edge->weight * scale));
+      ++first_weight_[edge->lower + 1];
+    }
+    std::partial_sum(first_weight_.begin(), first_weight_.end(), first_weight_.begin());
+  }
+
+  size_t size_;
+  size_t num_words_;  // of a row
+  std::vector<uint64_t> betters_;
+  std::vector<uint64_t> worse_;
+  std::vector<int64_t> intensities_;
+  std::vector<int64_t> positive_weights_;
+  bool is_by_upper_ = true;
   bool has_negative_ = false;
+  std::vector<size_t> first_weight_;  // [lower job] into weights_
+  std::vector<int64_t> weights_;
 };
+
+// Args: visit(job) for each bit, ascending.
+template <class Visit>
+void ForEachBit(std::span<const uint64_t> words, Visit visit) {
+  for (size_t word = 0; word < words.size(); ++word) {
+    for (uint64_t bits = words[word]; bits != 0; bits &= bits - 1) {
+      visit(static_cast<uint32_t>(word * 64 + static_cast<size_t>(std::countr_zero(bits))));
+    }
+  }
+}
+
+bool HasBit(std::span<const uint64_t> words, uint32_t bit) { return (words[bit / 64] >> (bit % 64) & 1) != 0; }
 
 // The best cut of one order.
 struct Cut {
@@ -77,19 +138,31 @@ class OrderCutter {
 
   const ScaledDag& dag_;
   const size_t num_levels_;
-  size_t num_rows_ = 0;               // jobs of the order, and 1
-  std::vector<uint32_t> position_;    // [job] -> 1-based position in the order
-  std::vector<int64_t> row_weights_;  // [position], scratch
-  std::vector<int64_t> across_;       // [position]
-  std::vector<int64_t> cut_;          // f[i][k], k blocks more than one
-  std::vector<uint32_t> start_;       // g[i][k]: where the last of them starts
+  size_t num_rows_ = 0;                 // jobs of the order, and 1
+  std::vector<uint32_t> position_;      // [job] -> 1-based position in the order
+  std::vector<int64_t> row_weights_;    // [position], scratch
+  std::vector<int64_t> order_weights_;  // [position], intensities
+  std::vector<int64_t> across_;         // [position]
+  std::vector<int64_t> cut_;            // f[i][k], k blocks more than one
+  std::vector<uint32_t> start_;         // g[i][k]: where the last of them starts
 };
 
 void OrderCutter::AddRow(std::span<const uint32_t> order, size_t row) {
-  for (const ScaledDag::Arc& arc : dag_.in(order[row - 1])) {
-    if (position_[arc.other] != kOutside) row_weights_[position_[arc.other]] += arc.weight;
-  }
+  const std::span<const uint64_t> betters = dag_.betters(order[row - 1]);
   int64_t sum = 0;
+  if (dag_.is_by_upper()) {
+    for (size_t j = 1; j < row; ++j) {
+      // Without a branch: half of the jobs meet in bad cases, and no two rows are alike.
+      sum += order_weights_[j] & -static_cast<int64_t>(HasBit(betters, order[j - 1]));
+      across_[j] += sum;
+    }
+    return;
+  }
+  auto weight = dag_.weights_to(order[row - 1]).begin();
+  ForEachBit(betters, [&](uint32_t better) {
+    if (position_[better] != kOutside) row_weights_[position_[better]] += *weight;
+    ++weight;
+  });
   for (size_t j = 1; j < row; ++j) {
     sum += row_weights_[j];
     row_weights_[j] = 0;
@@ -118,8 +191,12 @@ void OrderCutter::ExtendCuts(size_t row) {
 
 Cut OrderCutter::Run(std::span<const uint32_t> order) {
   const size_t n = order.size();
-  for (size_t i = 0; i < n; ++i) position_[order[i]] = static_cast<uint32_t>(i + 1);
   num_rows_ = n + 1;
+  order_weights_.assign(num_rows_, 0);
+  for (size_t i = 0; i < n; ++i) {
+    position_[order[i]] = static_cast<uint32_t>(i + 1);
+    order_weights_[i + 1] = dag_.intensity(order[i]);
+  }
   row_weights_.assign(num_rows_, 0);
   across_.assign(num_rows_, 0);
   cut_.assign(num_rows_ * num_levels_, 0);
@@ -144,32 +221,76 @@ Cut OrderCutter::Run(std::span<const uint32_t> order) {
 // Jobs of each connected component, ascending; components by their first job.
 std::vector<std::vector<uint32_t>> FindComponents(const ScaledDag& dag) {
   std::vector<std::vector<uint32_t>> components;
-  std::vector<bool> seen(dag.size(), false);
+  std::vector<uint64_t> unseen(dag.num_words(), ~uint64_t{0});
+  std::vector<uint64_t> found(dag.num_words());
   for (uint32_t root = 0; root < dag.size(); ++root) {
-    if (seen[root]) continue;
+    if (!HasBit(unseen, root)) continue;
     std::vector<uint32_t>& jobs = components.emplace_back(1, root);
-    seen[root] = true;
+    unseen[root / 64] &= ~(uint64_t{1} << (root % 64));
     for (size_t next = 0; next < jobs.size(); ++next) {
       const uint32_t job = jobs[next];  // by value: the vector grows
-      for (const std::span<const ScaledDag::Arc> arcs : {dag.out(job), dag.in(job)}) {
-        for (const ScaledDag::Arc& arc : arcs) {
-          if (!seen[arc.other]) jobs.push_back(arc.other);
-          seen[arc.other] = true;
-        }
+      for (size_t word = 0; word < found.size(); ++word) {
+        found[word] = (dag.betters(job)[word] | dag.worse(job)[word]) & unseen[word];
+        unseen[word] &= ~found[word];
       }
+      ForEachBit(found, [&](uint32_t other) { jobs.push_back(other); });
     }
     std::sort(jobs.begin(), jobs.end());
   }
   return components;
 }
 
+// Tells when all betters of a job are placed: each job waits for one of them at a time, the worst that is missing,
+// which is likely to be the last to come.
+class PlacedBetters {
+ public:
+  explicit PlacedBetters(const ScaledDag& dag)
+      : dag_(dag),
+        placed_(dag.num_words()),
+        num_open_words_(dag.size(), static_cast<uint32_t>(dag.num_words())),
+        first_waiting_(dag.size(), kNobody),
+        next_waiting_(dag.size(), kNobody) {}
+
+  // Whether there is none left to place; else the job waits. Not for a job that waits.
+  bool IsReady(uint32_t job) {
+    const std::span<const uint64_t> betters = dag_.betters(job);
+    for (uint32_t& num_words = num_open_words_[job]; num_words > 0; --num_words) {
+      const uint64_t missing = betters[num_words - 1] & ~placed_[num_words - 1];
+      if (missing == 0) continue;
+      const uint32_t better = num_words * 64 - 1 - static_cast<uint32_t>(std::countl_zero(missing));
+      next_waiting_[job] = std::exchange(first_waiting_[better], job);
+      return false;
+    }
+    return true;
+  }
+  // Appends those that this makes ready, ascending.
+  void Place(uint32_t job, std::vector<uint32_t>* ready) {
+    placed_[job / 64] |= uint64_t{1} << (job % 64);
+    const auto num_before = static_cast<ptrdiff_t>(ready->size());
+    for (uint32_t waiting = first_waiting_[job]; waiting != kNobody;) {
+      const uint32_t next = next_waiting_[waiting];
+      if (IsReady(waiting)) ready->push_back(waiting);
+      waiting = next;
+    }
+    std::sort(ready->begin() + num_before, ready->end());
+  }
+
+ private:
+  static constexpr uint32_t kNobody = ~uint32_t{0};
+
+  const ScaledDag& dag_;
+  std::vector<uint64_t> placed_;          // bits
+  std::vector<uint32_t> num_open_words_;  // [job]: no better is missing in the words behind these
+  std::vector<uint32_t> first_waiting_;   // [better]
+  std::vector<uint32_t> next_waiting_;    // [job] that waits for the same better
+};
+
 // Kahn's algorithm with a uniform pick among the jobs with all better ones placed.
 std::vector<uint32_t> DrawTopologicalOrder(const ScaledDag& dag, std::span<const uint32_t> jobs, Random* random) {
-  std::vector<uint32_t> missing(dag.size(), 0);
+  PlacedBetters placed(dag);
   std::vector<uint32_t> ready;
   for (const uint32_t job : jobs) {
-    missing[job] = static_cast<uint32_t>(dag.in(job).size());
-    if (missing[job] == 0) ready.push_back(job);
+    if (placed.IsReady(job)) ready.push_back(job);
   }
   std::vector<uint32_t> order;
   order.reserve(jobs.size());
@@ -178,9 +299,7 @@ std::vector<uint32_t> DrawTopologicalOrder(const ScaledDag& dag, std::span<const
     const uint32_t job = ready.back();
     ready.pop_back();
     order.push_back(job);
-    for (const ScaledDag::Arc& arc : dag.out(job)) {
-      if (--missing[arc.other] == 0) ready.push_back(arc.other);
-    }
+    placed.Place(job, &ready);
   }
   return order;
 }
@@ -189,7 +308,7 @@ std::vector<uint32_t> DrawTopologicalOrder(const ScaledDag& dag, std::span<const
 std::vector<uint32_t> SortByDepth(const ScaledDag& dag, std::span<const uint32_t> jobs) {
   std::vector<uint32_t> depth(dag.size(), 0);
   for (const uint32_t job : jobs) {  // ascending ranks are a topological order
-    for (const ScaledDag::Arc& arc : dag.in(job)) depth[job] = std::max(depth[job], depth[arc.other] + 1);
+    ForEachBit(dag.betters(job), [&](uint32_t better) { depth[job] = std::max(depth[job], depth[better] + 1); });
   }
   std::vector<uint32_t> order(jobs.begin(), jobs.end());
   std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
@@ -202,9 +321,7 @@ std::vector<uint32_t> SortByDepth(const ScaledDag& dag, std::span<const uint32_t
 // What no cut can exceed.
 int64_t PositiveWeight(const ScaledDag& dag, std::span<const uint32_t> jobs) {
   int64_t total = 0;
-  for (const uint32_t job : jobs) {
-    for (const ScaledDag::Arc& arc : dag.out(job)) total += std::max<int64_t>(arc.weight, 0);
-  }
+  for (const uint32_t job : jobs) total += dag.positive_weight(job);
   return total;
 }
 

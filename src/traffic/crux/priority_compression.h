@@ -12,7 +12,7 @@
 //                  f[i][k] = max over j <= i of f[j][k-1] + weight from a_1..a_j into a_{j+1}..a_i
 //             4. keep the best. Cuts of topological orders into blocks are exactly the valid cuts (Theorems 2 and 3),
 //             so sampling is sound.
-// Cost        O(orders * (n^2 * K + edges)) time, O(n * K + edges) space. See BM_Compress/jobs:200.
+// Cost        O(orders * n^2 * K + edges) time, O(n * K + n^2 / 32 + edges) space. See BM_Compress/jobs:200.
 // Guarantees  level[u] <= level[v] for every edge u -> v;  loss + cut = total weight;  no loss for K >= n;  loss
 //             never grows with K;  same input and seed, same output.
 // Differs     Algorithm 1 as printed builds its prefix sums up to column K only; here they cover all columns, one row
