@@ -270,7 +270,8 @@ void ClusterController::Replan(std::vector<Action>* actions) {
   }
   if (planned.empty()) return;
   const uint32_t first_level = FirstLevel(options_);
-  traffic::TrafficPlan plan = planner_.Plan(planner_.Snapshot(views));
+  const traffic::TrafficSnapshot snapshot = planner_.Snapshot(views);
+  traffic::TrafficPlan plan = plan_all ? planner_.Plan(snapshot) : planner_.PlanApart(snapshot);
   ++counters_.plans;
   const uint32_t num_levels = first_level + planner_.NumLevels(views.size());
   size_t index = 0;

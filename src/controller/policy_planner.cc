@@ -23,6 +23,7 @@ void PolicyPlanner::SetHealth(LinkId link, double health) {
 bool PolicyPlanner::Refresh() {
   if (!std::exchange(is_router_stale_, false)) return false;
   router_.SetHealth(health_);
+  memory_.Clear();
   is_all_healthy_ = std::all_of(health_.begin(), health_.end(), [](double health) { return health == 1; });
   return true;
 }
@@ -39,7 +40,15 @@ traffic::TrafficSnapshot PolicyPlanner::Snapshot(std::span<const traffic::JobVie
 }
 
 traffic::TrafficPlan PolicyPlanner::Plan(const traffic::TrafficSnapshot& snapshot) {
-  traffic::TrafficPlan plan = policy_->Plan(snapshot);
+  if (!options_.remembers_plans) return PlanApart(snapshot);
+  return Checked(policy_->PlanAgain(snapshot, &memory_), snapshot);
+}
+
+traffic::TrafficPlan PolicyPlanner::PlanApart(const traffic::TrafficSnapshot& snapshot) {
+  return Checked(policy_->Plan(snapshot), snapshot);
+}
+
+traffic::TrafficPlan PolicyPlanner::Checked(traffic::TrafficPlan plan, const traffic::TrafficSnapshot& snapshot) {
   FL_CHECK_MSG(plan.jobs.size() == snapshot.jobs.size(), "a traffic policy must plan every job");
   for (size_t j = 0; j < plan.jobs.size(); ++j) {
     FL_CHECK_MSG(plan.jobs[j].id == snapshot.jobs[j].id, "a traffic policy must keep the snapshot's order");

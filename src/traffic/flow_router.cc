@@ -12,7 +12,13 @@ LayeredPolicy::LayeredPolicy(std::string_view name, std::unique_ptr<const FlowRo
   FL_CHECK(router_ != nullptr);
 }
 
-TrafficPlan LayeredPolicy::Plan(const TrafficSnapshot& snapshot) const {
+TrafficPlan LayeredPolicy::Plan(const TrafficSnapshot& snapshot) const { return PlanWith(snapshot, nullptr); }
+
+TrafficPlan LayeredPolicy::PlanAgain(const TrafficSnapshot& snapshot, PlanMemory* memory) const {
+  return PlanWith(snapshot, memory);
+}
+
+TrafficPlan LayeredPolicy::PlanWith(const TrafficSnapshot& snapshot, PlanMemory* memory) const {
   std::vector<FlowRouter::Routes> routes;
   std::vector<JobView> views(snapshot.jobs.begin(), snapshot.jobs.end());
   routes.reserve(views.size());
@@ -25,7 +31,7 @@ TrafficPlan LayeredPolicy::Plan(const TrafficSnapshot& snapshot) const {
   if (levels_ != nullptr) {
     TrafficSnapshot routed = snapshot;
     routed.jobs = views;
-    plan = levels_->Plan(routed);
+    plan = memory == nullptr ? levels_->Plan(routed) : levels_->PlanAgain(routed, memory);
   }
   plan.jobs.resize(views.size());
   for (size_t j = 0; j < views.size(); ++j) {

@@ -35,8 +35,12 @@ class LayeredPolicy final : public TrafficPolicy {
 
   std::string_view name() const override { return name_; }
   TrafficPlan Plan(const TrafficSnapshot& snapshot) const override;
+  // Paths are routed anew, levels planned again.
+  TrafficPlan PlanAgain(const TrafficSnapshot& snapshot, PlanMemory* memory) const override;
 
  private:
+  TrafficPlan PlanWith(const TrafficSnapshot& snapshot, PlanMemory* memory) const;
+
   std::string_view name_;
   std::unique_ptr<const FlowRouter> router_;
   std::unique_ptr<const TrafficPolicy> levels_;

@@ -25,22 +25,51 @@ size_t CountDifferent(std::span<const model::Path> before, std::span<const model
   return count;
 }
 
+// Measures jobs that are not in the memory, if there is one.
+class SurveyMeter {
+ public:
+  SurveyMeter(const LinkTable& links, PlanMemory* memory) : meter_(links), memory_(memory) {}
+
+  std::shared_ptr<const JobTraffic> Find(const JobView& job, std::span<const model::Path> paths) const {
+    return memory_ == nullptr ? nullptr : memory_->traffic().Find(job.id, *job.iteration, paths);
+  }
+  std::shared_ptr<const JobTraffic> Measure(const JobView& job, std::span<const model::Path> paths) {
+    auto traffic = std::make_shared<const JobTraffic>(meter_.Measure(*job.iteration, paths));
+    if (memory_ != nullptr) memory_->traffic().Remember(job.id, *job.iteration, paths, traffic);
+    return traffic;
+  }
+
+ private:
+  LinkTrafficMeter meter_;
+  PlanMemory* const memory_;
+};
+
+bool HasAllInForce(const JobView& job) {
+  return std::none_of(job.paths.begin(), job.paths.end(), [](const model::Path& path) { return path.empty(); });
+}
+
 }  // namespace
 
-JobSurvey SurveyJobs(const TrafficSnapshot& snapshot, const LinkTable& links) {
+JobSurvey SurveyJobs(const TrafficSnapshot& snapshot, const LinkTable& links, PlanMemory* memory) {
   JobSurvey survey;
-  LinkTrafficMeter meter(links);
+  SurveyMeter meter(links, memory);
   survey.plan.jobs.reserve(snapshot.jobs.size());
   for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) {
     const JobView& job = snapshot.jobs[j];
     JobPlan& mine = survey.plan.jobs.emplace_back();
     mine.id = job.id;
-    mine.paths = DefaultPaths(snapshot, job);
-    JobTraffic traffic = meter.Measure(*job.iteration, mine.paths);
-    JobProfile profile = ComputeProfile(job.id, *job.iteration, traffic);
+    // Paths that are remembered are healthy: the memory is of this health.
+    std::shared_ptr<const JobTraffic> traffic = HasAllInForce(job) ? meter.Find(job, job.paths) : nullptr;
+    if (traffic != nullptr) {
+      mine.paths.assign(job.paths.begin(), job.paths.end());
+    } else {
+      mine.paths = DefaultPaths(snapshot, job);
+      traffic = meter.Measure(job, mine.paths);
+    }
+    JobProfile profile = ComputeProfile(job.id, *job.iteration, *traffic);
     profile.is_period_known = job.is_period_known;
     if (!profile.communicates()) {
-      mine.reason = WhyLeftOut(mine, traffic);
+      mine.reason = WhyLeftOut(mine, *traffic);
       continue;
     }
     survey.participants.push_back(j);
@@ -51,7 +80,8 @@ JobSurvey SurveyJobs(const TrafficSnapshot& snapshot, const LinkTable& links) {
 }
 
 void SelectSurveyedPaths(const TrafficSnapshot& snapshot, const LinkTable& links, std::span<const double> precedence,
-                         const PathSelectionOptions& options, uint32_t max_candidates, JobSurvey* survey) {
+                         const PathSelectionOptions& options, uint32_t max_candidates, JobSurvey* survey,
+                         PlanMemory* memory) {
   FL_CHECK(precedence.size() == survey->size());
   std::vector<PathRequest> requests;
   requests.reserve(survey->size());
@@ -61,8 +91,32 @@ void SelectSurveyedPaths(const TrafficSnapshot& snapshot, const LinkTable& links
   }
   CandidateFinder finder(*snapshot.router, max_candidates);
   const auto candidates = [&](const model::FlowDemand& flow) { return finder.Find(flow); };
-  PathSelection selection = SelectPaths(requests, links, candidates, options);
+  PathSelection selection =
+      SelectPaths(requests, links, candidates, options, memory == nullptr ? nullptr : &memory->selection());
   for (size_t p = 0; p < survey->size(); ++p) survey->plan_of(p).paths = std::move(selection.paths[p]);
+}
+
+std::vector<std::vector<uint32_t>> FindSurveyedContention(const TrafficSnapshot& snapshot, const LinkTable& links,
+                                                          const JobSurvey& survey, std::span<const uint32_t> order,
+                                                          PlanMemory* memory) {
+  if (memory == nullptr) {
+    std::vector<std::span<const model::Path>> paths;
+    paths.reserve(order.size());
+    for (const uint32_t p : order) paths.emplace_back(survey.plan_of(p).paths);
+    return FindContention(paths, links);
+  }
+  // The traffic on these paths is what the next survey asks for, if they come into force.
+  SurveyMeter meter(links, memory);
+  std::vector<std::shared_ptr<const JobTraffic>> traffic;
+  std::vector<std::span<const LinkBytes>> uses;
+  for (const uint32_t p : order) {
+    const JobView& job = survey.view(snapshot, p);
+    const std::vector<model::Path>& paths = survey.plan_of(p).paths;
+    traffic.push_back(meter.Find(job, paths));
+    if (traffic.back() == nullptr) traffic.back() = meter.Measure(job, paths);
+    uses.emplace_back(traffic.back()->links);
+  }
+  return FindContention(uses, links);
 }
 
 void SetRankedLevels(std::span<const uint32_t> by_rank, LevelRule rule, uint32_t num_levels, JobSurvey* survey) {

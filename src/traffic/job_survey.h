@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "traffic/level_groups.h"
 #include "traffic/link_traffic.h"
 #include "traffic/path_selection.h"
+#include "traffic/plan_memory.h"
 #include "traffic/traffic_policy.h"
 
 namespace fairlead::traffic {
@@ -23,7 +25,7 @@ struct JobSurvey {
   TrafficPlan plan;                    // [job of the snapshot]; paths are set, levels are 0
   std::vector<uint32_t> participants;  // [participant] -> job of the snapshot
   // [participant], on the paths that the survey began with.
-  std::vector<JobTraffic> traffic;
+  std::vector<std::shared_ptr<const JobTraffic>> traffic;
   std::vector<JobProfile> profiles;
 
   size_t size() const { return participants.size(); }
@@ -34,13 +36,22 @@ struct JobSurvey {
   const JobPlan& plan_of(size_t participant) const { return plan.jobs[participants[participant]]; }
 };
 
+// Args: memory: null, or one that has begun this plan: only jobs that are new to it are measured.
 // Cost: O(links of all paths).
-JobSurvey SurveyJobs(const TrafficSnapshot& snapshot, const LinkTable& links);
+JobSurvey SurveyJobs(const TrafficSnapshot& snapshot, const LinkTable& links, PlanMemory* memory = nullptr);
 
 // Moves all participants to the least congested of their equal-cost paths.
-// Args: precedence [participant], greater chooses first; max_candidates >= 1 paths are looked at per flow.
+// Args: precedence [participant], greater chooses first; max_candidates >= 1 paths are looked at per flow; memory: as
+// in SurveyJobs.
 void SelectSurveyedPaths(const TrafficSnapshot& snapshot, const LinkTable& links, std::span<const double> precedence,
-                         const PathSelectionOptions& options, uint32_t max_candidates, JobSurvey* survey);
+                         const PathSelectionOptions& options, uint32_t max_candidates, JobSurvey* survey,
+                         PlanMemory* memory = nullptr);
+
+// Which participants meet on the paths of the plan: FindContention.
+// Args: order: participants, each once; memory: as in SurveyJobs. Returns: indices into `order`.
+std::vector<std::vector<uint32_t>> FindSurveyedContention(const TrafficSnapshot& snapshot, const LinkTable& links,
+                                                          const JobSurvey& survey, std::span<const uint32_t> order,
+                                                          PlanMemory* memory = nullptr);
 
 // Ranks participants and gives them levels by rank alone.
 // Args: by_rank [rank] -> participant, a permutation.

@@ -98,5 +98,8 @@ class LinkTrafficMeter {
 // Paper: Crux section 4.3 (edges of the contention DAG before they are given a direction).
 std::vector<std::vector<uint32_t>> FindContention(std::span<const std::span<const model::Path>> jobs,
                                                   const LinkTable& links);
+// The same, of what was measured on these paths: JobTraffic::links of each job.
+std::vector<std::vector<uint32_t>> FindContention(std::span<const std::span<const LinkBytes>> jobs,
+                                                  const LinkTable& links);
 
 }  // namespace fairlead::traffic

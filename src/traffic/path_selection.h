@@ -7,7 +7,10 @@
 //             takes the candidate with the lexicographically smallest
 //               ( max over its links of (load + rate) / B_e,  sum over its links of the same,  candidate index )
 //             with rate = bytes / solo iteration time, and adds its rate to the links of that path.
-// Cost        O(candidates * links per path) per flow. See BM_CruxPlan.
+//             Most candidates are passed over: a bound on what the way of a list (job_candidates.h) costs at least is
+//             kept while a job is placed, and loads only grow.
+// Cost        O(candidates * links per path) per list of a job, O(candidates) per flow. See BM_CruxPlan; with memory
+//             BM_OneArrival.
 // Guarantees  every path is one of the candidates; loads = sum of the rates of the flows on each link. Differences
 //             below a relative 1e-9 count as ties, so that rounding never chooses a path.
 // Differs     the paper leaves measure, unit, ties and hysteresis open: all options here. Flows with one candidate
@@ -16,7 +19,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -25,8 +27,9 @@
 #include "base/units.h"
 #include "model/flow.h"
 #include "model/path.h"
-#include "topology/router.h"
+#include "traffic/job_candidates.h"
 #include "traffic/link_traffic.h"
+#include "traffic/selection_memory.h"
 
 namespace fairlead::traffic {
 
@@ -55,10 +58,6 @@ struct PathSelectionOptions {
   Status Validate() const;
 };
 
-// The equal-cost paths of a flow, none when failures cut it off. What it returns must stay valid until it is called
-// again.
-using CandidateSource = std::function<topology::PathCandidates(const model::FlowDemand& flow)>;
-
 // A job that wants paths.
 struct PathRequest {
   JobId id;
@@ -68,14 +67,28 @@ struct PathRequest {
   std::span<const model::Path> paths_in_force;  // [flow] or empty; only read when hysteresis > 0 or flows don't move
 };
 
-struct PathSelection {
-  std::vector<std::vector<model::Path>> paths;  // [request][flow]; empty = cut off
-  // [LinkId]: bytes per second (kRate), bytes (kBytes) or jobs (kHigherJobs) put on each link.
-  LazyIdVector<LinkId, double> loads;
+// Who of two jobs chooses first. Of two different jobs always one.
+inline bool ChoosesBefore(double precedence, JobId job, double other_precedence, JobId other) {
+  return precedence != other_precedence ? precedence > other_precedence : job < other;
+}
+
+struct LinkLoad {
+  double load = 0;              // bytes per second (kRate), bytes (kBytes) or jobs (kHigherJobs) put on the link
+  double inverse_capacity = 0;  // 0: not asked for
 };
 
+struct PathSelection {
+  std::vector<std::vector<model::Path>> paths;  // [request][flow]; empty = cut off
+  LazyIdVector<LinkId, LinkLoad> links;
+
+  double load(LinkId link) const { return links[link].load; }
+};
+
+// Args: requests of different jobs. memory: of earlier selections with the same links, candidates and options, or null;
+// it changes what is looked at (selection_memory.h), never what comes out.
 // Paper: section 4.1.
 PathSelection SelectPaths(std::span<const PathRequest> requests, const LinkTable& links,
-                          const CandidateSource& candidates, const PathSelectionOptions& options);
+                          const CandidateSource& candidates, const PathSelectionOptions& options,
+                          SelectionMemory* memory = nullptr);
 
 }  // namespace fairlead::traffic

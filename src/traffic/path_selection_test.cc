@@ -81,8 +81,8 @@ TEST(PathSelectionTest, WorkedExample) {
   EXPECT_EQ(selection.paths[0][0], OnLink(0));
   EXPECT_EQ(selection.paths[1][0], OnLink(1));
   EXPECT_EQ(selection.paths[2][0], OnLink(1));
-  EXPECT_DOUBLE_EQ(selection.loads[Link(0)], 0.6);
-  EXPECT_DOUBLE_EQ(selection.loads[Link(1)], 0.9);
+  EXPECT_DOUBLE_EQ(selection.load(Link(0)), 0.6);
+  EXPECT_DOUBLE_EQ(selection.load(Link(1)), 0.9);
 }
 
 TEST(PathSelectionTest, IntensityComesBeforePlaceInTheList) {
@@ -221,8 +221,8 @@ TEST(PathSelectionTest, CountingJobsIgnoresHowManyFlowsTheyHave) {
       SelectPaths(requests, MakeLinks({1, 1}), candidates, {PathUnit::kFlow, CongestionMeasure::kHigherJobs, 0});
   EXPECT_EQ(selection.paths[1][0], OnLink(0));
   EXPECT_EQ(selection.paths[2][0], OnLink(1));
-  EXPECT_EQ(selection.loads[Link(0)], 2);
-  EXPECT_EQ(selection.loads[Link(1)], 2);
+  EXPECT_EQ(selection.load(Link(0)), 2);
+  EXPECT_EQ(selection.load(Link(1)), 2);
 }
 
 TEST(PathSelectionTest, HysteresisKeepsAPathThatIsNotMuchWorse) {
@@ -323,7 +323,7 @@ TEST(PathSelectionTest, EveryChoiceWasTheLeastCongestedAtItsMoment) {
         for (const LinkId link : chosen) loads[link.index()] += rate;
       }
     }
-    for (uint32_t link = 0; link < 10; ++link) EXPECT_NEAR(selection.loads[Link(link)], loads[link], 1e-12);
+    for (uint32_t link = 0; link < 10; ++link) EXPECT_NEAR(selection.load(Link(link)), loads[link], 1e-12);
   }
 }
 
@@ -349,6 +349,40 @@ TEST(PathSelectionTest, OptionsOutOfRangeAreNamed) {
   EXPECT_TRUE(options.Validate().ok());
   options.hysteresis = 1;
   EXPECT_EQ(options.Validate(), InvalidArgument("path selection: hysteresis: expected a fraction in [0, 1), found 1"));
+}
+
+// Jobs come, go, choose earlier or later and send more or less.
+TEST(PathSelectionTest, WithMemoryTheSameIsSelected) {
+  size_t num_kept = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    const Instance instance(seed);
+    Random random(seed + 1000);
+    const PathSelectionOptions options = {.unit = random.Below(3) == 0 ? PathUnit::kJob : PathUnit::kFlow,
+                                          .congestion = static_cast<CongestionMeasure>(random.Below(3)),
+                                          .hysteresis = random.Below(2) * 0.3,
+                                          .moves_flows = random.Below(8) != 0};
+    std::vector<PathRequest> all = instance.requests;
+    std::vector<std::vector<model::Path>> in_force(all.size());
+    SelectionMemory memory;
+    for (int step = 0; step < 12; ++step) {
+      const auto changed = static_cast<size_t>(random.Below(all.size()));
+      if (random.Below(4) == 0) all[changed].precedence = random.Uniform(1, 9);
+      if (random.Below(4) == 0) all[changed].solo_time = Seconds(random.Uniform(0.5, 2));
+      std::vector<PathRequest> requests;
+      for (size_t j = 0; j < all.size(); ++j) {
+        all[j].paths_in_force = in_force[j];
+        if (random.Below(5) != 0) requests.push_back(all[j]);
+      }
+      const PathSelection plain = SelectPaths(requests, instance.links, instance.candidates, options);
+      const PathSelection again = SelectPaths(requests, instance.links, instance.candidates, options, &memory);
+      ASSERT_EQ(plain.paths, again.paths) << "seed " << seed << " step " << step;
+      for (uint32_t link = 0; link < 10; ++link) ASSERT_EQ(plain.load(Link(link)), again.load(Link(link)));
+      ASSERT_EQ(memory.num_jobs(), requests.size());
+      num_kept += requests.size() - memory.num_chosen();
+      for (size_t r = 0; r < requests.size(); ++r) in_force[requests[r].id.index()] = plain.paths[r];
+    }
+  }
+  EXPECT_GT(num_kept, 300u) << "a memory that is never used proves nothing";
 }
 
 }  // namespace

@@ -91,6 +91,8 @@ struct TrafficPlan {
   std::vector<JobPlan> jobs;
 };
 
+class PlanMemory;  // plan_memory.h
+
 class TrafficPolicy {
  public:
   virtual ~TrafficPolicy() = default;
@@ -98,6 +100,12 @@ class TrafficPolicy {
   virtual std::string_view name() const = 0;
   // A path and a level for every job of the snapshot. Pure: the same snapshot gives the same plan.
   virtual TrafficPlan Plan(const TrafficSnapshot& snapshot) const = 0;
+  // The same plan, in less time where the memory holds parts of the last one that are still true. Args: memory: only
+  // ever used with this policy, not null. A policy that remembers nothing leaves it alone.
+  virtual TrafficPlan PlanAgain(const TrafficSnapshot& snapshot, PlanMemory* memory) const {
+    static_cast<void>(memory);
+    return Plan(snapshot);
+  }
   // How many levels the plan of num_jobs jobs may use on a fabric that offers hardware_levels. More than the fabric has
   // only where a policy exists to show what a fabric without that limit would do.
   virtual uint32_t NumLevels(uint32_t hardware_levels, size_t num_jobs) const {

@@ -45,7 +45,7 @@ struct ContendedLink {
 std::vector<ContendedLink> FindContendedLinks(const JobSurvey& survey, const LinkTable& links) {
   std::vector<std::pair<LinkId, LinkDemand>> all;
   for (uint32_t p = 0; p < survey.size(); ++p) {
-    const JobTraffic& traffic = survey.traffic[p];
+    const JobTraffic& traffic = *survey.traffic[p];
     for (const LinkBytes& use : traffic.links) {
       all.push_back({use.link, {p, use.bytes / links.capacity(use.link) / traffic.communication_time}});
     }

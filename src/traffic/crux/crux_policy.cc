@@ -23,16 +23,17 @@ class Rescheduling {
  public:
   // Args: num_levels that the plan may use.
   Rescheduling(const TrafficSnapshot& snapshot, const CruxOptions& options, const PathChooser* paths,
-               uint32_t num_levels, CorrectionCache* corrections)
+               uint32_t num_levels, CorrectionCache* corrections, PlanMemory* memory)
       : snapshot_(snapshot),
         options_(options),
         paths_(paths),
         num_levels_(num_levels),
         corrections_(corrections),
+        memory_(memory),
         links_(MakeLinkTable(snapshot)) {}
 
   TrafficPlan Run() {
-    survey_ = SurveyJobs(snapshot_, links_);
+    survey_ = SurveyJobs(snapshot_, links_, memory_);
     if (options_.select_paths) SelectNewPaths();
     AssignRanks();
     AssignLevels();
@@ -57,6 +58,7 @@ class Rescheduling {
   const PathChooser* const paths_;
   const uint32_t num_levels_;
   CorrectionCache* const corrections_;
+  PlanMemory* const memory_;  // may be null
   const LinkTable links_;
   JobSurvey survey_;
   std::vector<double> losses_;   // [participant]
@@ -71,7 +73,7 @@ void Rescheduling::SelectNewPaths() {
   if (paths_ != nullptr) {
     paths_->ChoosePaths(snapshot_, links_, intensities, &survey_);
   } else {
-    SelectSurveyedPaths(snapshot_, links_, intensities, options_.paths, options_.max_candidates, &survey_);
+    SelectSurveyedPaths(snapshot_, links_, intensities, options_.paths, options_.max_candidates, &survey_, memory_);
   }
 }
 
@@ -89,12 +91,13 @@ void Rescheduling::AssignRanks() {
 }
 
 ContentionDag Rescheduling::BuildContentionDag() const {
-  std::vector<std::span<const model::Path>> by_rank;
-  by_rank.reserve(survey_.size());
-  for (const uint32_t p : order_.by_rank) by_rank.emplace_back(survey_.plan_of(p).paths);
-  const std::vector<std::vector<uint32_t>> contention = FindContention(by_rank, links_);
+  const std::vector<std::vector<uint32_t>> contention =
+      FindSurveyedContention(snapshot_, links_, survey_, order_.by_rank, memory_);
   ContentionDag dag;
-  dag.num_jobs = static_cast<uint32_t>(by_rank.size());
+  dag.num_jobs = static_cast<uint32_t>(survey_.size());
+  size_t num_ends = 0;
+  for (const std::vector<uint32_t>& others : contention) num_ends += others.size();
+  dag.edges.reserve(num_ends / 2);
   for (uint32_t upper = 0; upper < dag.num_jobs; ++upper) {
     const double weight = survey_.profiles[order_.by_rank[upper]].intensity.value();
     for (const uint32_t lower : contention[upper]) {
@@ -168,7 +171,7 @@ void Rescheduling::Explain(uint32_t participant) {
   mine.reason = fmt::format(
       "intensity {:.3g} FLOP/s ({:.3g} FLOP per {:.3g} s on {}), {}{}; rank {} of {}, level {} of {}",
       profile.intensity.value(), profile.work.value(), profile.communication_time.value(),
-      snapshot_.router->fabric().LinkName(survey_.traffic[participant].bounding_link),
+      snapshot_.router->fabric().LinkName(survey_.traffic[participant]->bounding_link),
       ExplainFactor(order_, participant, reference.id, profile.is_period_known && reference.is_period_known),
       ExplainFairness(participant), mine.priority_rank, survey_.size(), mine.level, num_levels_);
   if (lifts_[participant] > 0) {
@@ -190,10 +193,17 @@ uint32_t CruxPolicy::NumLevels(uint32_t hardware_levels, size_t num_jobs) const 
   return options_.compress ? hardware_levels : std::max(hardware_levels, static_cast<uint32_t>(num_jobs));
 }
 
-TrafficPlan CruxPolicy::Plan(const TrafficSnapshot& snapshot) const {
+TrafficPlan CruxPolicy::Plan(const TrafficSnapshot& snapshot) const { return PlanWith(snapshot, nullptr); }
+
+TrafficPlan CruxPolicy::PlanAgain(const TrafficSnapshot& snapshot, PlanMemory* memory) const {
+  memory->Begin(snapshot);
+  return PlanWith(snapshot, memory);
+}
+
+TrafficPlan CruxPolicy::PlanWith(const TrafficSnapshot& snapshot, PlanMemory* memory) const {
   FL_CHECK(snapshot.router != nullptr && snapshot.num_levels >= 1);
   const uint32_t num_levels = NumLevels(snapshot.num_levels, snapshot.jobs.size());
-  return Rescheduling(snapshot, options_, paths_.get(), num_levels, &corrections_).Run();
+  return Rescheduling(snapshot, options_, paths_.get(), num_levels, &corrections_, memory).Run();
 }
 
 }  // namespace fairlead::traffic::crux

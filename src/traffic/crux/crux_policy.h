@@ -39,12 +39,15 @@ class CruxPolicy final : public TrafficPolicy {
 
   std::string_view name() const override { return name_; }
   TrafficPlan Plan(const TrafficSnapshot& snapshot) const override;
+  TrafficPlan PlanAgain(const TrafficSnapshot& snapshot, PlanMemory* memory) const override;
   // Without compression at least one level per job.
   uint32_t NumLevels(uint32_t hardware_levels, size_t num_jobs) const override;
   // With fairness or the starvation guard.
   bool NeedsSpeeds() const override { return options_.fairness > 0 || options_.starvation_guard.value() > 0; }
 
  private:
+  TrafficPlan PlanWith(const TrafficSnapshot& snapshot, PlanMemory* memory) const;
+
   std::string_view name_;
   CruxOptions options_;
   std::unique_ptr<const PathChooser> paths_;

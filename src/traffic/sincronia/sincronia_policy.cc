@@ -11,7 +11,7 @@ namespace {
 std::vector<std::vector<LinkLoad>> LoadsOf(const JobSurvey& survey, const LinkTable& links) {
   std::vector<std::vector<LinkLoad>> coflows(survey.size());
   for (size_t p = 0; p < survey.size(); ++p) {
-    for (const LinkBytes& use : survey.traffic[p].links) {
+    for (const LinkBytes& use : survey.traffic[p]->links) {
       coflows[p].push_back({use.link.value(), use.bytes / links.capacity(use.link) / Seconds(1)});
     }
   }
@@ -28,8 +28,8 @@ TrafficPlan SincroniaPolicy::Plan(const TrafficSnapshot& snapshot) const {
   for (size_t p = 0; p < survey.size(); ++p) {
     JobPlan& mine = survey.plan_of(p);
     mine.reason = fmt::format("bottleneck order: needs {} for {:.3g} s; rank {} of {}, level {} of {}{}{}",
-                              snapshot.router->fabric().LinkName(survey.traffic[p].bounding_link),
-                              survey.traffic[p].communication_time.value(), mine.priority_rank, survey.size(),
+                              snapshot.router->fabric().LinkName(survey.traffic[p]->bounding_link),
+                              survey.traffic[p]->communication_time.value(), mine.priority_rank, survey.size(),
                               mine.level, snapshot.num_levels, DescribePacing(options_.pacing),
                               DescribePathChanges(survey.view(snapshot, p), mine));
   }

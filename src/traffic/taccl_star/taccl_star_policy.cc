@@ -60,7 +60,7 @@ TrafficPlan TacclStarPolicy::Plan(const TrafficSnapshot& snapshot) const {
   std::vector<Distance> distances;
   for (size_t p = 0; p < survey.size(); ++p) {
     precedence.push_back(-static_cast<double>(survey.view(snapshot, p).arrival_order));
-    distances.push_back(DistanceOf(survey.traffic[p], links));
+    distances.push_back(DistanceOf(*survey.traffic[p], links));
   }
   PathSelectionOptions paths = options_.paths;
   paths.moves_flows = options_.reading == Reading::kAll;

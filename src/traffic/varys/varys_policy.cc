@@ -15,7 +15,7 @@ std::vector<uint32_t> SmallestBottleneckFirst(const JobSurvey& survey) {
   std::vector<uint32_t> order(survey.size());
   std::iota(order.begin(), order.end(), 0u);
   std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    return survey.traffic[a].communication_time < survey.traffic[b].communication_time;
+    return survey.traffic[a]->communication_time < survey.traffic[b]->communication_time;
   });
   return order;
 }
@@ -29,8 +29,8 @@ TrafficPlan VarysPolicy::Plan(const TrafficSnapshot& snapshot) const {
   for (size_t p = 0; p < survey.size(); ++p) {
     JobPlan& mine = survey.plan_of(p);
     mine.reason = fmt::format("smallest bottleneck first: {:.3g} s on {}; rank {} of {}, level {} of {}{}{}",
-                              survey.traffic[p].communication_time.value(),
-                              snapshot.router->fabric().LinkName(survey.traffic[p].bounding_link), mine.priority_rank,
+                              survey.traffic[p]->communication_time.value(),
+                              snapshot.router->fabric().LinkName(survey.traffic[p]->bounding_link), mine.priority_rank,
                               survey.size(), mine.level, snapshot.num_levels, DescribePacing(options_.pacing),
                               DescribePathChanges(survey.view(snapshot, p), mine));
   }
