@@ -8,6 +8,7 @@
 #include "traffic/cassini/cassini_policy.h"
 #include "traffic/crux/crux_policy.h"
 #include "traffic/ecmp/ecmp_policy.h"
+#include "traffic/edge_coloring/edge_coloring_policy.h"
 #include "traffic/ethereal/ethereal_router.h"
 #include "traffic/fixed/fixed_policy.h"
 #include "traffic/flowlet/flowlet_router.h"
@@ -121,6 +122,7 @@ constexpr Entry kPolicies[] = {
     {"flowlet", CreateFlowlet},
     {"spray", CreateSpray},
     {"ethereal", CreateEthereal},
+    {"edge-coloring", Create<edge_coloring::EdgeColoringPolicy>},
     {"mltcp", CreateMltcp},
     {"sincronia", CreateSincronia},
     {"varys", CreateVarys},

@@ -9,21 +9,20 @@ namespace {
 using testing::ElementsAre;
 
 TEST(PolicyRegistryTest, EveryNameCreatesThePolicyOfThatName) {
-  EXPECT_THAT(PolicyNames(),
-              ElementsAre("ecmp", "fixed", "flowlet", "spray", "ethereal", "mltcp", "sincronia", "varys", "taccl-star",
-                          "cassini", "crux-pa", "crux-levels", "crux-ps-pa", "crux", "crux-fair", "crux-guard",
-                          "c4p-static", "c4p", "crux+c4p", "crux+flowlet", "crux+spray", "crux+ethereal"));
+  EXPECT_THAT(PolicyNames(), ElementsAre("ecmp", "fixed", "flowlet", "spray", "ethereal", "edge-coloring", "mltcp",
+                                         "sincronia", "varys", "taccl-star", "cassini", "crux-pa", "crux-levels",
+                                         "crux-ps-pa", "crux", "crux-fair", "crux-guard", "c4p-static", "c4p",
+                                         "crux+c4p", "crux+flowlet", "crux+spray", "crux+ethereal"));
   for (const std::string_view name : PolicyNames()) EXPECT_EQ(CreatePolicy(name, {}).value()->name(), name);
 }
 
 TEST(PolicyRegistryTest, UnknownNamesListTheKnownOnes) {
-  EXPECT_EQ(
-      CreatePolicy("curx", {}).status(),
-      NotFound(
-          "unknown traffic policy 'curx' (did you mean 'crux'?); known: ecmp, fixed, flowlet, spray, ethereal, mltcp, "
-          "sincronia, varys, taccl-star, cassini, "
-          "crux-pa, crux-levels, crux-ps-pa, crux, crux-fair, crux-guard, c4p-static, c4p, crux+c4p, "
-          "crux+flowlet, crux+spray, crux+ethereal"));
+  EXPECT_EQ(CreatePolicy("curx", {}).status(),
+            NotFound("unknown traffic policy 'curx' (did you mean 'crux'?); known: ecmp, fixed, flowlet, spray, "
+                     "ethereal, edge-coloring, mltcp, "
+                     "sincronia, varys, taccl-star, cassini, "
+                     "crux-pa, crux-levels, crux-ps-pa, crux, crux-fair, crux-guard, c4p-static, c4p, crux+c4p, "
+                     "crux+flowlet, crux+spray, crux+ethereal"));
   EXPECT_FALSE(CreatePolicy("taccl_star", {}).ok());
 }
 
