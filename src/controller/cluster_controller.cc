@@ -26,6 +26,11 @@ ClusterController::ClusterController(const topology::Fabric& fabric, const sched
       num_gpus_(fabric.num_gpus()) {
   Reserve(options_.reserved_hosts);
   if (options_.allocation.policy != nullptr) allocator_.emplace(fabric, options_.allocation);
+  MigrationOptions& migration = options_.migration;
+  FL_CHECK_MSG(migration.policy == nullptr || (!allocator_ && !options_.profile_jobs), "workers can't migrate here");
+  if (migration.max_rings == 0) {
+    migration.max_rings = static_cast<uint32_t>(fabric.switches(topology::NodeKind::kSpine).size());
+  }
 }
 
 void ClusterController::Reserve(const std::vector<HostId>& hosts) {
@@ -56,6 +61,7 @@ std::vector<Action> ClusterController::Handle(std::span<const Event> events, Sim
                    [&](const HostStateChanged& e) {
                      if (allocator_) allocator_->Adopt(e);
                    },
+                   [&](const JobMigrated& e) { Resume(e.job, &actions); },
                    [](const WakeUp&) {},
                },
                event);
@@ -66,6 +72,7 @@ std::vector<Action> ClusterController::Handle(std::span<const Event> events, Sim
   } else {
     StartQueuedJobs(&actions);
   }
+  if (std::exchange(places_changed_, false) && options_.migration.policy != nullptr) MigrateWorkers(&actions);
   StartNextProfiling(&actions);
   Replan(&actions);
   return actions;
@@ -114,6 +121,7 @@ void ClusterController::Leave(JobId job) {
   if (found == running_.end()) return;
   pool_.Release(found->second.placement);
   plan_is_stale_ |= !found->second.is_private;
+  places_changed_ = true;
   turns_.Remove(job, found->second.arrival_order);
   running_.erase(found);
 }
@@ -184,13 +192,78 @@ bool ClusterController::StartOrReject(const model::Job& job, const model::Placem
   RunningJob running;
   running.job = job;
   running.placement = placement;
-  running.iteration = std::move(*iteration);
   running.arrival_order = num_arrived_++;
-  running.is_private = StaysOnNvlink(running.iteration);
-  plan_is_stale_ |= !running.is_private;
+  SetIteration(&running, std::move(*iteration));
+  places_changed_ = true;
   if (options_.profile_jobs) turns_.Add(job.id, running.arrival_order);
   running_.emplace(job.id, std::move(running));
   return true;
+}
+
+void ClusterController::SetIteration(RunningJob* job, model::Iteration iteration) {
+  job->iteration = std::move(iteration);
+  job->is_private = StaysOnNvlink(job->iteration);
+  job->traffic = PlanInForce();
+  plan_is_stale_ |= !job->is_private;
+}
+
+// All jobs that move give their GPUs back before any takes others: they may exchange hosts.
+void ClusterController::MigrateWorkers(std::vector<Action>* actions) {
+  std::vector<RunningJob*> jobs;
+  std::vector<MovableJob> movable;
+  for (auto& [id, job] : running_) {
+    jobs.push_back(&job);
+    movable.push_back({&job.job, &job.placement, job.training ? &*job.training : &job.iteration});
+  }
+  const MigrationPlan plan = PlanMigration(pool_, movable, options_.migration.max_rings, *options_.migration.policy);
+  if (!plan.is_needed) return;
+  std::vector<model::Iteration> iterations;
+  for (const JobMove& move : plan.moves) {
+    auto iteration = iterations_(jobs[move.job]->job, move.placement);
+    if (!iteration.ok()) break;
+    iterations.push_back(std::move(*iteration));
+  }
+  if (plan.moves.empty() || iterations.size() < plan.moves.size()) {
+    ++migrations_.num_unrelieved;
+    return;
+  }
+  for (const JobMove& move : plan.moves) pool_.Release(jobs[move.job]->placement);
+  for (const JobMove& move : plan.moves) pool_.Take(move.placement);
+  const uint64_t moved_before = migrations_.moved_jobs;
+  for (size_t m = 0; m < plan.moves.size(); ++m) {
+    Migrate(plan.moves[m], jobs[plan.moves[m].job], std::move(iterations[m]), actions);
+  }
+  migrations_.num_plans += migrations_.moved_jobs > moved_before ? 1 : 0;
+}
+
+// A job that has not begun, because it starts now, starts where it shall be.
+void ClusterController::Migrate(const JobMove& move, RunningJob* job, model::Iteration training,
+                                std::vector<Action>* actions) {
+  job->placement = move.placement;
+  for (Action& action : *actions) {
+    auto* start = std::get_if<StartJob>(&action);
+    if (start == nullptr || start->job != job->job.id) continue;
+    start->placement = move.placement;
+    return SetIteration(job, std::move(training));
+  }
+  uint32_t num_moved = 0;
+  for (const HostMove& host : move.hosts) num_moved += fabric_->num_gpus_of(host.from);
+  ++migrations_.moved_jobs;
+  migrations_.moved_gpus += num_moved;
+  actions->push_back(
+      MigrateJob{job->job.id, move.placement, num_moved,
+                 fmt::format("{} of its {} GPUs change hosts: a rack has more than {} rings on its uplinks", num_moved,
+                             move.placement.gpus.size(), options_.migration.max_rings)});
+  job->training = std::move(training);
+  if (!options_.migration.worker_state) return Resume(job->job.id, actions);
+  SetIteration(job, TransferIteration(*fabric_, move.hosts, options_.migration.worker_state(job->job)));
+}
+
+void ClusterController::Resume(JobId job, std::vector<Action>* actions) {
+  const auto found = running_.find(job);
+  if (found == running_.end() || !found->second.training) return;
+  SetIteration(&found->second, *std::exchange(found->second.training, std::nullopt));
+  actions->push_back(ResumeJob{job, options_.migration.restart_time});
 }
 
 void ClusterController::AdoptProfile(const JobProfiled& event) {

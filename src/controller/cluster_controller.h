@@ -3,7 +3,8 @@
 //
 // It knows no thread, socket, clock or disk: the simulator drives it in virtual time, a service shell would drive it
 // live. Without an allocation policy jobs start in arrival order (first come, first served, no overtaking) as soon as
-// the placement policy finds room. With one it decides which jobs run, at which size and on which hosts
+// the placement policy finds room; where their workers may migrate (worker_migration.h), running ones then change
+// hosts. With one it decides which jobs run, at which size and on which hosts
 // (job_allocator.h): a job that is resized or moved is stopped and started again. Every batch of events ends in one
 // re-plan of all running jobs by the traffic policy; only differences become actions. Where jobs came or went that
 // never leave NVLink no other job is planned again (a promise of every policy: docs/internals/modules/traffic.md).
@@ -12,6 +13,7 @@
 //
 //     job_queue, job_allocator    which jobs run: one of the two      profiling_turns   whose counters are read
 //     policy_planner              fabric as it is, policy, plan       plan_in_force     what a job was told
+//     worker_migration            which workers change hosts
 #pragma once
 
 #include <cstdint>
@@ -31,6 +33,7 @@
 #include "controller/plan_in_force.h"
 #include "controller/policy_planner.h"
 #include "controller/profiling_turns.h"
+#include "controller/worker_migration.h"
 #include "model/flow.h"
 #include "model/job.h"
 #include "model/measured_profile.h"
@@ -69,11 +72,15 @@ struct JobSpeedMeasured {
   double relative_speed = 1;
   Seconds starved_for;
 };
+// The state of the workers that MigrateJob moved is where they are now.
+struct JobMigrated {
+  JobId job;
+};
 // The time has come that next_wake_up() named.
 struct WakeUp {};
 // HostStateChanged (job_allocator.h) matters to allocation policies only: jobs of fixed size are not moved.
 using Event = std::variant<JobSubmitted, JobFinished, JobFailed, LinkHealthChanged, JobProfiled, JobSpeedMeasured,
-                           JobProgressed, HostStateChanged, WakeUp>;
+                           JobProgressed, HostStateChanged, JobMigrated, WakeUp>;
 
 // Actions. All are idempotent. Of a job that ran before: it resumes where it was stopped.
 struct StartJob {
@@ -85,6 +92,19 @@ struct StartJob {
 struct SuspendJob {
   JobId job;
   std::string reason;
+};
+// Some of its workers change hosts: it stops at once, and has other GPUs. Its iteration is the transfer of their state
+// until JobMigrated. Where there is nothing to transfer ResumeJob follows at once.
+struct MigrateJob {
+  JobId job;
+  model::Placement placement;
+  uint32_t num_moved_gpus = 0;
+  std::string reason;
+};
+// It trains again, in so long, from the iteration on that it was in.
+struct ResumeJob {
+  JobId job;
+  SimDuration after;
 };
 struct SetTraffic {
   JobId job;
@@ -105,7 +125,7 @@ struct RejectJob {
   JobId job;
   std::string reason;
 };
-using Action = std::variant<StartJob, SuspendJob, SetTraffic, StartProfiling, RejectJob>;
+using Action = std::variant<StartJob, SuspendJob, MigrateJob, ResumeJob, SetTraffic, StartProfiling, RejectJob>;
 
 // What one training iteration of a placed job looks like: from its model profile in the simulator, measured on real
 // clusters.
@@ -126,6 +146,8 @@ struct ControllerOptions {
   // Hosts that no job gets, ascending. Not with an allocation policy.
   std::vector<HostId> reserved_hosts = {};
   AllocationOptions allocation;
+  // Not beside an allocation policy, which moves jobs itself, nor `profile_jobs`.
+  MigrationOptions migration;
 };
 
 // Changes that re-plans have made to running jobs since the start: the cost of control.
@@ -145,7 +167,8 @@ class ClusterController {
   // that are unknown or already finished, and those submitted again while they wait or run, are ignored (late and
   // repeated events are normal). Actions come in order: jobs with impossible numbers are rejected, those that lose GPUs
   // are stopped, the queue's jobs are started or rejected in order of arrival (with an allocation policy: by id), then
-  // traffic by job id. `now` matters to allocation policies only, and never goes back.
+  // those whose workers migrate by id, then traffic by job id. `now` matters to allocation policies only, and never goes
+  // back.
   std::vector<Action> Handle(std::span<const Event> events, SimTime now = SimTime());
 
   // When to call Handle with a WakeUp even if nothing happens.
@@ -156,13 +179,15 @@ class ClusterController {
   size_t num_queued() const { return allocator_ ? allocator_->num_waiting() : queue_.size(); }
   size_t num_running() const { return running_.size(); }
   const ControlCounters& counters() const { return counters_; }
+  const MigrationCounters& migrations() const { return migrations_; }
   const topology::LinkHealth& health() const { return planner_.health(); }
 
  private:
   struct RunningJob {
     model::Job job;
     model::Placement placement;
-    model::Iteration iteration;
+    model::Iteration iteration;                // while its workers' state is on the way: that
+    std::optional<model::Iteration> training;  // then: what it goes on with
     uint64_t arrival_order = 0;
     bool is_private = false;                   // never leaves NVLink: changes nothing for other jobs
     bool is_period_known = true;               // of `measured`
@@ -184,6 +209,10 @@ class ClusterController {
   // Whether it started.
   bool StartOrReject(const model::Job& job, const model::Placement& placement, std::string reason,
                      std::vector<Action>* actions);
+  void MigrateWorkers(std::vector<Action>* actions);
+  void Migrate(const JobMove& move, RunningJob* job, model::Iteration training, std::vector<Action>* actions);
+  void Resume(JobId job, std::vector<Action>* actions);
+  void SetIteration(RunningJob* job, model::Iteration iteration);
   void AdoptProfile(const JobProfiled& event);
   void AdoptSpeed(const JobSpeedMeasured& event);
   void StartNextProfiling(std::vector<Action>* actions);
@@ -207,6 +236,7 @@ class ClusterController {
   PolicyPlanner planner_;
   // Something happened since the last plan that may concern other jobs than those that wait for their first plan.
   bool plan_is_stale_ = false;
+  bool places_changed_ = false;  // since workers were last moved
   scheduling::GpuPool pool_;
   size_t num_gpus_;  // that jobs can have
   JobQueue queue_;
@@ -215,6 +245,7 @@ class ClusterController {
   ProfilingTurns turns_;  // of running jobs that are not known yet
   uint64_t num_arrived_ = 0;
   ControlCounters counters_;
+  MigrationCounters migrations_;
 };
 
 }  // namespace fairlead::controller

@@ -35,6 +35,13 @@ class PolicyControl {
       levels_changed_ += change.level_changes;
       most_flows_ = std::max(most_flows_, change.path_changes);
     }
+    if (run.migration) {
+      num_moving_plans_ += run.migration->num_plans;
+      num_unrelieved_ += run.migration->num_unrelieved;
+      moved_jobs_ += run.migration->moved_jobs;
+      moved_gpus_ += run.migration->moved_gpus;
+      stopped_s_ += run.migration->stopped_s;
+    }
     for (const sim::JobResult& job : run.jobs) {
       if (!job.profiling_error) continue;
       errors_.iteration_time.push_back(std::abs(job.profiling_error->iteration_time));
@@ -49,6 +56,13 @@ class PolicyControl {
           fmt::format("{}: {} of {} new plans changed running jobs: {} flows moved, at most {} at once, and {} "
                       "level changes.",
                       policy_, num_changing_, num_plans_, flows_moved_, most_flows_, levels_changed_));
+    }
+    if (num_moving_plans_ + num_unrelieved_ > 0) {
+      sentences->push_back(fmt::format(
+          "{}: {} times jobs changed hosts, {} jobs and {} GPUs in all, which stood still for {} s; {} times a rack "
+          "had "
+          "too many rings and no plan helped.",
+          policy_, num_moving_plans_, moved_jobs_, moved_gpus_, FormatFixed(stopped_s_, 1), num_unrelieved_));
     }
     if (errors_.work.empty()) return;
     sentences->push_back(
@@ -65,6 +79,11 @@ class PolicyControl {
   uint64_t flows_moved_ = 0;
   uint64_t most_flows_ = 0;
   uint64_t levels_changed_ = 0;
+  uint64_t num_moving_plans_ = 0;
+  uint64_t num_unrelieved_ = 0;
+  uint64_t moved_jobs_ = 0;
+  uint64_t moved_gpus_ = 0;
+  double stopped_s_ = 0;
   Errors errors_;
 };
 

@@ -7,6 +7,7 @@ namespace fairlead::report {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -32,6 +33,21 @@ TEST(ControlReportTest, AddsUpSeedsAndKeepsPoliciesApart) {
   EXPECT_EQ(sentences[0],
             "crux: 4 of 20 new plans changed running jobs: 70 flows moved, at most 30 at once, and 2 "
             "level changes.");
+}
+
+TEST(ControlReportTest, MigrationsAreAddedUp) {
+  sim::SimulationReport report;
+  for (int draw = 0; draw < 2; ++draw) {
+    sim::RunResult& run = report.runs.emplace_back();
+    run.policy = "ecmp";
+    run.migration = {.num_plans = 2, .num_unrelieved = 1, .moved_jobs = 3, .moved_gpus = 24, .stopped_s = 20.5};
+  }
+  EXPECT_THAT(
+      DescribeControl(report),
+      ElementsAre("ecmp: 4 times jobs changed hosts, 6 jobs and 48 GPUs in all, which stood still for 41.0 s; 2 "
+                  "times a rack had too many rings and no plan helped."));
+  for (sim::RunResult& run : report.runs) run.migration.emplace();
+  EXPECT_THAT(DescribeControl(report), SizeIs(0));
 }
 
 TEST(ControlReportTest, ErrorsAreMediansOfSizes) {

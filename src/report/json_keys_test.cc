@@ -77,6 +77,8 @@ TEST(JsonKeysTest, AllAreDocumentedAndAllDocumentedOccur) {
   CollectKeys(Simulate(std::string("placement: random\npolicies: [crux]\nprofile_jobs: true\nprofiling_window_s: 5\n") +
                        kCollidingJobs),
               "", &found);
+  CollectKeys(Simulate("policies: [ecmp]\nmigration: {}\njobs: [{name: a, gpus: 8, iterations: 9, compute_s: 1}]\n"),
+              "", &found);
   CollectKeys(Simulate("policies: [ecmp]\nallocation: fcfs\nhost_faults: [{at_s: 5, host: h0}]\n"
                        "jobs: [{name: a, gpus: 8, iterations: 9, compute_s: 1}]\n"),
               "", &found);

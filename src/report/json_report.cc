@@ -90,6 +90,9 @@ Json JobToJson(const sim::JobResult& job) {
                {"reason", job.reason}};
   if (job.cnps) json["cnps"] = NumberOrNull(*job.cnps);
   if (job.allocation) json["allocation"] = AllocationToJson(*job.allocation);
+  if (job.migrations) {
+    json["migrations"] = {{"moves", job.migrations->num_moves}, {"stopped_s", NumberOrNull(job.migrations->stopped_s)}};
+  }
   return json;
 }
 
@@ -159,6 +162,15 @@ Json BackgroundToJson(const sim::BackgroundResult& stream) {
           {"mean_slowdown", NumberOrNull(stream.mean_slowdown)}};
 }
 
+Json MigrationToJson(const sim::MigrationResult& migration) {
+  return {{"plans", migration.num_plans},
+          {"unrelieved", migration.num_unrelieved},
+          {"moved_jobs", migration.moved_jobs},
+          {"moved_gpus", migration.moved_gpus},
+          {"stopped_s", NumberOrNull(migration.stopped_s)},
+          {"lost_gpu_hours", NumberOrNull(migration.lost_gpu_hours)}};
+}
+
 Json RunToJson(const sim::RunResult& run) {
   Json json = {{"policy", run.policy},
                {"seed", run.seed},
@@ -195,6 +207,7 @@ Json RunToJson(const sim::RunResult& run) {
   if (!run.allocation.empty()) json["allocation"] = run.allocation;
   if (run.health) json["health"] = HealthToJson(*run.health);
   if (!run.background.empty()) json["background"] = ArrayOf(run.background, BackgroundToJson);
+  if (run.migration) json["migration"] = MigrationToJson(*run.migration);
   return json;
 }
 

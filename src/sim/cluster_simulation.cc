@@ -113,6 +113,7 @@ RunResult ClusterSimulation::Run(RunWatch& watch) {
     if (now() >= options_.end || is_idle || watch.Look(now())) break;
     finished_ = engine_.Advance(live_.NextChange(std::min(NextEvent(), options_.end)));
     background_.End(&finished_);
+    EndTransfers();
     Retire(finished_);
   }
   engine_.Finish();
@@ -131,6 +132,8 @@ std::vector<controller::Event> ClusterSimulation::TakeEvents() {
   std::vector<controller::Event> events;
   for (const JobId job : finished_) events.emplace_back(controller::JobFinished{job});
   finished_.clear();
+  for (const JobId job : transferred_) events.emplace_back(controller::JobMigrated{job});
+  transferred_.clear();
   if (now() >= options_.end) return events;
   if (live_.exist()) FollowLive();
   if (in_force_.NextLook() <= now()) in_force_.Look();
@@ -190,6 +193,14 @@ void ClusterSimulation::FollowLive() {
                   .reason = std::move(traffic.reason)});
   }
   control_.NoteLive(change);
+}
+
+// What has finished is not the job, where that was a transfer.
+void ClusterSimulation::EndTransfers() {
+  const auto rest =
+      std::stable_partition(finished_.begin(), finished_.end(), [&](JobId job) { return !jobs_.at(job).is_transfer; });
+  transferred_.assign(rest, finished_.end());
+  finished_.erase(rest, finished_.end());
 }
 
 // The window of the job under way is over: what was measured goes to the controller, or the window grows.
@@ -284,6 +295,10 @@ void ClusterSimulation::Apply(std::vector<controller::Action> actions) {
       Start(*start);
     } else if (const auto* stop = std::get_if<controller::SuspendJob>(&action)) {
       Stop(*stop);
+    } else if (const auto* migrate = std::get_if<controller::MigrateJob>(&action)) {
+      Migrate(*migrate);
+    } else if (const auto* resume = std::get_if<controller::ResumeJob>(&action)) {
+      Resume(*resume);
     } else if (auto* set = std::get_if<controller::SetTraffic>(&action)) {
       SetTraffic(std::move(*set));
     } else if (const auto* profile = std::get_if<controller::StartProfiling>(&action)) {
@@ -317,6 +332,44 @@ void ClusterSimulation::Stop(const controller::SuspendJob& action) {
   care_.End(now(), action.job, false);
   Retire(jobs_.at(action.job), LastIteration::kIsThrownAway);
   jobs_.Suspend(now(), action);
+}
+
+// Where nothing is transferred, Resume() follows.
+void ClusterSimulation::Migrate(const controller::MigrateJob& action) {
+  EndStretch(action.job);
+  background_.EndJob(action.job);
+  JobRecord& record = jobs_.at(action.job);
+  record.placement = action.placement;
+  record.reason = action.reason;
+  ++record.num_migrations;
+  if (!options_.controller.migration.worker_state) return;
+  BeginStretch(action.job, now());
+  record.is_transfer = true;
+  record.state->num_iterations = 1;
+}
+
+void ClusterSimulation::Resume(const controller::ResumeJob& action) {
+  if (jobs_.at(action.job).state != nullptr) EndStretch(action.job);
+  BeginStretch(action.job, now() + action.after);
+  background_.BeginJob(action.job, jobs_.at(action.job).placement, now() + action.after);
+}
+
+// With the iteration that the controller has for the job.
+void ClusterSimulation::BeginStretch(JobId job, SimTime start) {
+  const model::Iteration& iteration = controller_.iteration(job);
+  const SoloReference solo = healthy_.yardstick().Find(job, iteration, jobs_.at(job).job.num_gpus);
+  JobRecord& record = jobs_.Continue(now(), job, iteration, solo, start);
+  reports_.Begin(job, start);
+  in_force_.Add(record.state.get());
+}
+
+void ClusterSimulation::EndStretch(JobId job) {
+  engine_.Release(job);
+  JobRecord& record = jobs_.at(job);
+  CloseAccounts(record, LastIteration::kIsThrownAway);
+  in_force_.Remove(job);
+  record.state->ReleaseMemory();
+  jobs_.EndStretch(job);
 }
 
 void ClusterSimulation::SetTraffic(controller::SetTraffic action) {
@@ -372,8 +425,8 @@ void ClusterSimulation::CloseAccounts(JobRecord& record, LastIteration last) {
   if (state.first_start == SimTime::Never()) state.observed_until = now();  // nothing simulates a stuck job
   carried_.Settle(state, now());
   CloseAccount({.routes = in_force_.RoutesOf(record.job.id),
-                .restarted_at = allocates() ? std::optional(record.held_from) : std::nullopt,
-                .last = last},
+                .restarted_at = allocates() || !record.past.empty() ? std::optional(record.held_from) : std::nullopt,
+                .last = record.is_transfer ? LastIteration::kWasTransfer : last},
                state, engine_.delays());
 }
 
@@ -405,6 +458,13 @@ RunResult ClusterSimulation::MakeResult(bool partial) {
   }
   if (care_.exists()) result.health = care_.Result(now());
   result.background = background_.Finish();
+  if (options_.controller.migration.policy != nullptr) {
+    const controller::MigrationCounters& migrations = controller_.migrations();
+    result.migration = {.num_plans = migrations.num_plans,
+                        .num_unrelieved = migrations.num_unrelieved,
+                        .moved_jobs = migrations.moved_jobs,
+                        .moved_gpus = migrations.moved_gpus};
+  }
   CollectResult({.fabric = fabric_,
                  .jobs = jobs_.all(),
                  .running = jobs_.running(),
@@ -415,7 +475,8 @@ RunResult ClusterSimulation::MakeResult(bool partial) {
                  .num_bins = options_.num_bins,
                  .num_hottest_links = options_.num_hottest_links,
                  .allocates = allocates(),
-                 .has_congestion = options_.dcqcn.has_value()},
+                 .has_congestion = options_.dcqcn.has_value(),
+                 .migrates = options_.controller.migration.policy != nullptr},
                 &result);
   return result;
 }

@@ -7,7 +7,8 @@
 //   outside events --> ClusterController --> StartJob / SetTraffic --> JobState, paths --> domains --> finishes --> …
 //
 // Under an allocation policy a job runs in stretches, each on other GPUs. A stretch begins with its restart; the
-// iteration that is under way when it ends is lost. Whenever the policy is asked, progress is reported first.
+// iteration that is under way when it ends is lost. Whenever the policy is asked, progress is reported first. A job
+// whose workers migrate does so in two stretches: in the first one its only iteration is the transfer of their state.
 //
 // What it consists of, each with a state of its own; none knows the whole:
 //
@@ -128,6 +129,7 @@ class ClusterSimulation {
   std::vector<controller::Event> TakeEvents();
   void EndHolds();
   void FollowLive();
+  void EndTransfers();
   void EndProfiling(std::vector<controller::Event>* events);
   void ChangeLinks(const std::vector<controller::Event>& events);
   void FollowHosts(std::vector<controller::Event>* events);
@@ -139,6 +141,10 @@ class ClusterSimulation {
   void Apply(std::vector<controller::Action> actions);
   void Start(const controller::StartJob& action);
   void Stop(const controller::SuspendJob& action);
+  void Migrate(const controller::MigrateJob& action);
+  void Resume(const controller::ResumeJob& action);
+  void BeginStretch(JobId job, SimTime start);
+  void EndStretch(JobId job);
   void SetTraffic(controller::SetTraffic action);
   void AdoptTraffic(controller::SetTraffic action);
   void StartProfiling(JobId job);
@@ -168,7 +174,8 @@ class ClusterSimulation {
   LiveJobs live_;
   ControlLog control_;
   HostCare care_;
-  std::vector<JobId> finished_;  // that the controller has not been told of
+  std::vector<JobId> finished_;     // that the controller has not been told of
+  std::vector<JobId> transferred_;  // likewise: the state of their workers
   controller::ClusterController controller_;
 };
 

@@ -52,7 +52,11 @@ void CloseAccount(const StretchEnd& stretch, JobState& job, DelayAccount& delays
   const double gained_s = std::exchange(job.gained_s, 0);
   if (gained_s > 0) delays.AttributeMore(job, -gained_s);
   if (stretch.last == LastIteration::kCounts) return;
-  const double lost_ns = job.open_work * static_cast<double>(job.solo.iteration_ns);
+  double lost_iterations = job.open_work;
+  if (stretch.last == LastIteration::kWasTransfer) {
+    lost_iterations += static_cast<double>(std::exchange(job.iterations_done, 0));
+  }
+  const double lost_ns = lost_iterations * static_cast<double>(job.solo.iteration_ns);
   delays.Attribute(job, LossCause::kRestart, lost_ns * 1e-9);
   job.open_work = 0;
 }

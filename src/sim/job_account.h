@@ -20,7 +20,11 @@ void LowerYardstick(SoloYardstick& yardstick, const model::Iteration& iteration,
                     DelayAccount& delays);
 
 // What becomes of the iteration that is under way.
-enum class LastIteration : uint8_t { kCounts, kIsThrownAway };
+enum class LastIteration : uint8_t {
+  kCounts,
+  kIsThrownAway,
+  kWasTransfer,  // no iteration of the stretch was training: it moved the state of workers
+};
 
 // A job's time on its GPUs, which ends.
 struct StretchEnd {

@@ -1,12 +1,15 @@
 #include "sim/random_scenario.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "base/random.h"
 #include "sim/run_laws.h"
@@ -60,6 +63,46 @@ TEST(RandomScenarioTest, OptionsTurnKindsOff) {
     EXPECT_LE(scenario.jobs.size(), 2u);
     EXPECT_EQ(scenario.policies, std::vector<std::string>{"ecmp"});
   }
+}
+
+// Jobs of one to five hosts come and go in four racks of four hosts under two spines, and are torn.
+std::string MigrationText(uint64_t seed) {
+  constexpr std::array<std::string_view, 6> kPolicies = {"ecmp", "crux", "spray", "flowlet", "mltcp", "varys"};
+  Random random(seed);
+  std::string text = fmt::format(
+      "title: random migration\nseeds: 1\nsimulate_s: 40\npolicies: [{}]\nplacement: {}\nfabric: {{kind: clos2, "
+      "leaves: 4, hosts_per_leaf: 4, spines: 2, oversubscription: 2, host: {{gpus: 2, nics: 1, sockets: 1, "
+      "pcie_switches: 1}}}}\nmigration: {{max_rings: {}, restart_s: {}, cost: published-system}}\njobs:\n",
+      kPolicies[random.Below(kPolicies.size())], random.Below(2) == 0 ? "random" : "locality-first",
+      1 + random.Below(2), random.Below(3));
+  for (int j = 0; j < 24; ++j) {
+    text += fmt::format(
+        "  - {{gpus: {}, gpus_per_host: 2, compute_s: {:.3f}, size_mb: {:.0f}, arrival_s: {:.3f}, "
+        "iterations: {}, collective: {}}}\n",
+        2 * (1 + random.Below(5)), random.Uniform(0.01, 0.3), random.Uniform(0, 2000), random.Uniform(0, 30),
+        random.Below(60), random.Below(2) == 0 ? "ring-all-reduce" : "hierarchical-all-reduce");
+  }
+  return text;
+}
+
+TEST(RandomScenarioTest, RunsWithMigrationKeepTheLaws) {
+  uint64_t num_moving = 0, num_movers = 0, num_unfinished = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const std::string text = MigrationText(seed);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const Scenario scenario = ParseScenario(text, "s.yaml", {}).value();
+    const RunResult run = RunAlone(scenario);
+    EXPECT_EQ(FindBrokenLaw(scenario, run), "") << text;
+    EXPECT_EQ(RunAlone(scenario).event_hash, run.event_hash) << text;
+    num_moving += run.migration->moved_jobs > 0 ? 1 : 0;
+    for (const JobResult& job : run.jobs) {
+      num_movers += job.migrations->num_moves > 1 ? 1 : 0;
+      num_unfinished += job.migrations->num_moves > 0 && !job.finished ? 1 : 0;
+    }
+  }
+  EXPECT_GE(num_moving, 10u);
+  EXPECT_GE(num_movers, 5u) << "that moved more than once";
+  EXPECT_GE(num_unfinished, 5u);
 }
 
 TEST(RandomScenarioTest, RunsKeepTheLaws) {

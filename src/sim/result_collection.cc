@@ -97,6 +97,7 @@ class ResultCollector {
 
   void CollectJobs(RunResult* result) const;
   void CollectCongestion(RunResult* result) const;
+  void CollectMigrations(RunResult* result) const;
   void CollectUtilization(RunResult* result) const;
   void CollectLinks(RunResult* result) const;
   void CollectLoadOfHottestLinks(RunResult* result) const;
@@ -114,9 +115,10 @@ class ResultCollector {
   const RunAccounts& run_;
 };
 
-// For how long the stretch counts as holding GPUs: from its first iteration on, with its restart where sizes change.
+// For how long the stretch counts as holding GPUs: from its first iteration on, with its restart where sizes change or
+// workers migrate.
 double ResultCollector::HeldSeconds(const StretchView& stretch) const {
-  const SimTime from = run_.allocates ? stretch.held_from : stretch.state->first_start;
+  const SimTime from = run_.allocates || !stretch.is_first ? stretch.held_from : stretch.state->first_start;
   return std::max(0.0, (EndOf(*stretch.state) - from).seconds().value());
 }
 
@@ -228,6 +230,26 @@ void ResultCollector::CollectCongestion(RunResult* result) const {
     all.Add(totals);
   }
   result->congestion_loss = all.held_bytes > 0 ? all.lost_bytes / all.held_bytes : 0;
+}
+
+// After the losses.
+void ResultCollector::CollectMigrations(RunResult* result) const {
+  MigrationResult& all = *result->migration;
+  for (JobResult& job : result->jobs) {
+    const JobRecord& record = run_.jobs.at(job.id);
+    JobMigrations& mine = job.migrations.emplace();
+    mine.num_moves = record.num_migrations;
+    for (const StretchView& stretch : StretchesOf(record)) {
+      if (stretch.is_first) continue;
+      const SimTime end = EndOf(*stretch.state);
+      const SimTime trains = stretch.is_transfer ? end : std::min(end, stretch.state->first_start);
+      mine.stopped_s += (trains - stretch.held_from).seconds().value();
+    }
+    all.stopped_s += mine.stopped_s;
+    for (const LossResult& loss : job.lost_to) {
+      if (loss.cause == LossCause::kRestart) all.lost_gpu_hours += loss.gpu_hours;
+    }
+  }
 }
 
 // Sums over jobs, weighted with the GPU-seconds they held: from the start of their first iteration on, and with what
@@ -410,6 +432,7 @@ void CollectResult(const RunAccounts& run, RunResult* result) {
   collector.CollectJobs(result);
   collector.CollectDelays(result);
   if (run.has_congestion) collector.CollectCongestion(result);
+  if (run.migrates) collector.CollectMigrations(result);
   collector.CollectUtilization(result);
   collector.CollectLinks(result);
   collector.CollectLoadOfHottestLinks(result);

@@ -34,6 +34,7 @@ struct RunAccounts {
   uint32_t num_hottest_links = 0;  // that get a load over time
   bool allocates = false;          // an allocation policy resizes jobs
   bool has_congestion = false;     // it is modelled
+  bool migrates = false;           // workers may change hosts: RunResult::migration is to be completed
 };
 
 // Fills in all that is about jobs, links and time. Args: result: with `simulated_s`.

@@ -41,6 +41,14 @@ struct AllocationResult {
   double busy_gpu_s = 0;          // in which its GPUs computed
 };
 
+// Workers of a job that changed hosts.
+struct JobMigrations {
+  uint32_t num_moves = 0;
+  // In which it stood still: state was transferred, and it restarted. The iterations that were under way are lost
+  // besides; as far as other jobs did not slow the transfer down, both are in its losses, cause kRestart.
+  double stopped_s = 0;
+};
+
 // State of a job at the end of the run, or of the job. Names in JSON: JobConditionName().
 enum class JobCondition : uint8_t {
   kNeverStarted,  // it began no iteration
@@ -97,6 +105,8 @@ struct JobResult {
   std::string reason;         // text of the policy about this job
   // Nothing: sizes are fixed. With it `num_gpus` is the last size that the job had.
   std::optional<AllocationResult> allocation;
+  // Nothing: workers don't migrate.
+  std::optional<JobMigrations> migrations = {};
 };
 
 struct LinkResult {
@@ -170,6 +180,16 @@ struct BackgroundResult {
   double mean_slowdown = 0;  // against the message alone on the healthy fabric
 };
 
+// Workers that changed hosts (controller/worker_migration.h).
+struct MigrationResult {
+  uint64_t num_plans = 0;       // that moved workers of running jobs
+  uint64_t num_unrelieved = 0;  // times that a rack had too many rings, and no plan helped
+  uint64_t moved_jobs = 0;
+  uint64_t moved_gpus = 0;
+  double stopped_s = 0;       // sum of the jobs'
+  double lost_gpu_hours = 0;  // by what that takes alone, and by iterations that were under way: cause kRestart
+};
+
 // One policy under one draw of chance (scenario_draws.h).
 struct RunResult {
   std::string policy;
@@ -215,6 +235,8 @@ struct RunResult {
   std::optional<HealthResult> health = {};
   // Where the scenario has such traffic.
   std::vector<BackgroundResult> background = {};
+  // Where the scenario lets workers migrate.
+  std::optional<MigrationResult> migration = {};
   // Where ScenarioRunOptions asks for it.
   std::optional<RunRecording> recording;
 };

@@ -14,6 +14,7 @@
 #include "sim/scenario_background.h"
 #include "sim/scenario_health.h"
 #include "sim/scenario_keys.h"
+#include "sim/scenario_migration.h"
 #include "sim/trace_jobs.h"
 #include "topology/fabric_yaml.h"
 #include "topology/lingjun_topology.h"
@@ -292,6 +293,7 @@ void ReadJobs(YamlMap& root, const std::string& path, Scenario* scenario) {
     }
   }
   if (const Status status = CheckTensorGroups(*scenario); !status.ok()) root.Fail("jobs", status.message());
+  if (const Status status = CheckMigration(*scenario); !status.ok()) root.Fail("migration", status.message());
 }
 
 // A trace instead of jobs: the simulation covers its days, in bins of an hour.
@@ -613,6 +615,7 @@ Result<Scenario> ReadScenario(const YamlDocument& document, const std::string& p
   if (trace) ReadTrace(*trace, path, &scenario);
   ReadSimulationOptions(root, &scenario);
   ReadBackground(root, &scenario);
+  ReadMigration(root, &scenario);
   FL_RETURN_IF_ERROR(document.status());
   if (!trace) ReadJobs(root, path, &scenario);
   FL_RETURN_IF_ERROR(document.status());

@@ -22,6 +22,7 @@
 //       - {name: d, gpus: 16, hosts: [h0, h8], compute_s: 0.01, size_mb: 800}   # on these hosts
 //     allocation: aiturbo              # decides about sizes and hosts instead of placement; see scenario_allocation.h
 //     storage: {hosts: [h14, h15]}     # where checkpoints go; see scenario_background.h
+//     migration: {policy: monkey-tree} # workers of running jobs change hosts; see scenario_migration.h
 //     trace: {…}                       # instead of jobs; see trace_jobs.h
 //     link_events:
 //       - {at_s: 30, link: "leaf3->spine1", health: 0}
@@ -76,7 +77,9 @@ struct Scenario {
   uint64_t first_seed = 1;  // hash seed of draw 0
   VariedSeeds varied;       // what differs between draws
   SimulationOptions simulation;
-  bool simulates_agents = false;  // `detail: agents`: the policies are those of traffic/live_policy.h
+  std::string migration;                  // the policy that moves workers of running jobs; empty: none
+  double worker_bytes_per_parameter = 0;  // that workers take along when they migrate; 0: nothing
+  bool simulates_agents = false;          // `detail: agents`: the policies are those of traffic/live_policy.h
 };
 
 struct ScenarioOverrides {

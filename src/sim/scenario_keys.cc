@@ -3,6 +3,7 @@
 #include "collective/collective_kind.h"
 #include "collective/queue_pairs.h"
 #include "scheduling/allocation_registry.h"
+#include "scheduling/defragmentation_policy.h"
 #include "scheduling/placement_policy.h"
 #include "sim/scenario_job.h"
 #include "topology/fabric_keys.h"
@@ -30,6 +31,7 @@ std::vector<std::string_view> ContendedUpkeeps() { return {"grid", "once"}; }
 std::vector<std::string_view> LoopRules() { return {"cut", "no-shift"}; }
 std::vector<std::string_view> SpraySplits() { return {"adaptive", "oblivious"}; }
 std::vector<std::string_view> PathRules() { return {"letflow", "conga", "sglb"}; }
+std::vector<std::string_view> MigrationCosts() { return {"published-system", "published-simulation"}; }
 std::vector<std::string_view> Pacings() { return {"none", "madd", "madd+backfill"}; }
 std::vector<std::string_view> Varied() { return {"hash", "phase", "placement"}; }
 std::vector<std::string_view> Collectives() {
@@ -924,6 +926,47 @@ constexpr YamlKey kC4p[] = {
 };
 constexpr YamlMapKeys kC4pKeys = {.name = "c4p", .meaning = "Options of the policies `c4p…`.", .keys = kC4p};
 
+constexpr YamlKey kMigration[] = {
+    {.name = "policy",
+     .meaning =
+         "Which workers move, on every start and end of a job, so that no rack has more than `max_rings` rings on "
+         "its uplinks: `monkey-tree` finds few moves, `monkey-tree-exact` the fewest, by an integer program for "
+         "tens of hosts.",
+     .example = "monkey-tree",
+     .fallback = "monkey-tree",
+     .choices = scheduling::DefragmentationPolicyNames},
+    {.name = "max_rings",
+     .type = YamlType::kInteger,
+     .meaning = "Rings of torn jobs that a rack may have on its uplinks. Fewer keep jobs apart, and move more workers.",
+     .example = "4",
+     .otherwise = "as many as there are spines",
+     .min = 1,
+     .max = 1'000'000},
+    {.name = "cost",
+     .meaning = "What a job that moves loses besides the iteration it is in: `published-system`, a transfer of its "
+                "workers' state and a restart, or `published-simulation`, nothing.",
+     .example = "published-simulation",
+     .fallback = "published-system",
+     .choices = MigrationCosts},
+    {.name = "bytes_per_parameter",
+     .type = YamlType::kNumber,
+     .meaning = "State of training. Each worker has an equal part, and takes it along in one flow.",
+     .example = "14",
+     .fallback = "16",
+     .min = 1e-3,
+     .max = 1e6},
+    {.name = "restart_s",
+     .type = YamlType::kNumber,
+     .unit = NumberUnit::kSeconds,
+     .meaning = "From the end of the transfer until the job trains again.",
+     .example = "30",
+     .fallback = "5.83",
+     .min = 0,
+     .max = kMaxSeconds},
+};
+constexpr YamlMapKeys kMigrationKeys = {
+    .name = "migration", .meaning = "Workers of running jobs change hosts.", .keys = kMigration};
+
 constexpr YamlKey kScenario[] = {
     {.name = "title",
      .meaning = "Title of the report.",
@@ -986,6 +1029,13 @@ constexpr YamlKey kScenario[] = {
                 "`fairlead sched options` lists them.",
      .example = "[aiturbo.max_wait_s=3600]",
      .otherwise = "the policies' own"},
+    {.name = "migration",
+     .type = YamlType::kMap,
+     .meaning = "Lets workers of running jobs change hosts, so that jobs are torn between fewer racks. Not beside "
+                "`allocation` or `trace`; jobs have one host or whole hosts.",
+     .example = "{policy: monkey-tree}",
+     .otherwise = "jobs stay where they started",
+     .map = &kMigrationKeys},
     {.name = "learn_speeds",
      .type = YamlType::kSwitch,
      .meaning = "Whether allocation learns from the speeds that jobs reach; otherwise it believes their profiles.",

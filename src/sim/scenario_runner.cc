@@ -14,8 +14,10 @@
 #include "base/parallel_for.h"
 #include "base/process_usage.h"
 #include "scheduling/allocation_registry.h"
+#include "scheduling/defragmentation_policy.h"
 #include "scheduling/placement_policy.h"
 #include "sim/flop_check.h"
+#include "sim/scenario_migration.h"
 #include "traffic/policy_registry.h"
 #include "version.h"
 
@@ -108,6 +110,12 @@ RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, const RunInpu
   }
   options.controller.hash_seed = seeds.hash;
   options.controller.random_seed = seeds.hash;
+  std::unique_ptr<scheduling::DefragmentationPolicy> defragmentation;
+  if (!scenario.migration.empty()) {
+    defragmentation = scheduling::CreateDefragmentationPolicy(scenario.migration).value();
+    options.controller.migration.policy = defragmentation.get();
+    options.controller.migration.worker_state = MakeWorkerStates(scenario);
+  }
   options.phase_seed = seeds.phase;
   std::unique_ptr<traffic::TrafficPolicy> routing;
   if (!scenario.background.is_empty()) {
@@ -176,6 +184,9 @@ Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRun
   }
   if (const Status status = CheckCongestion(scenario); !status.ok()) {
     return InvalidArgument(fmt::format("congestion: {}", status.message()));
+  }
+  if (const Status status = CheckMigration(scenario); !status.ok()) {
+    return InvalidArgument(fmt::format("migration: {}", status.message()));
   }
   FL_RETURN_IF_ERROR(CheckLiveTraffic(scenario, options));
   for (const std::string& allocation : scenario.allocations) {

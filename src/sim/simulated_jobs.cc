@@ -47,18 +47,31 @@ JobRecord& SimulatedJobs::Start(SimTime now, const controller::StartJob& action,
 
 JobRecord& SimulatedJobs::ChangeIteration(SimTime now, JobId job, const model::Iteration& iteration,
                                           const SoloReference& solo, SimTime start, uint64_t num_lost) {
+  EndStretch(job);
   JobRecord& record = records_.at(job);
-  record.past_iterations += record.state->iterations_done;
   FL_CHECK(num_lost <= record.past_iterations);
   record.past_iterations -= num_lost;
   record.num_repeated += num_lost;
-  record.past.push_back({std::move(record.state), record.work, record.held_from});
+  return Continue(now, job, iteration, solo, start);
+}
+
+void SimulatedJobs::EndStretch(JobId job) {
+  JobRecord& record = records_.at(job);
+  record.past_iterations += record.state->iterations_done;
+  record.past.push_back({std::move(record.state), record.work, record.held_from, record.is_transfer});
+  record.is_transfer = false;
+}
+
+JobRecord& SimulatedJobs::Continue(SimTime now, JobId job, const model::Iteration& iteration, const SoloReference& solo,
+                                   SimTime start) {
+  JobRecord& record = records_.at(job);
   record.iteration = std::make_unique<model::Iteration>(iteration);
   record.work = iteration.work;
   record.held_from = now;
-  record.state = std::make_unique<JobState>(
-      CreateJobState(job, record.job.num_gpus, record.job.num_iterations - record.past_iterations, *record.iteration,
-                     options_.detail, start, options_.num_bins));
+  const uint64_t all = record.job.num_iterations;
+  record.state =
+      std::make_unique<JobState>(CreateJobState(job, record.job.num_gpus, all > 0 ? all - record.past_iterations : 0,
+                                                *record.iteration, options_.detail, start, options_.num_bins));
   record.state->solo = solo;
   record.state->observed_until = now;
   return record;
@@ -72,10 +85,8 @@ bool SimulatedJobs::Leave(JobId job) {
 }
 
 void SimulatedJobs::Suspend(SimTime now, const controller::SuspendJob& action) {
-  JobRecord& record = records_.at(action.job);
-  record.past_iterations += record.state->iterations_done;
-  record.sizes.push_back({now.seconds().value(), 0, action.reason});
-  record.past.push_back({std::move(record.state), record.work, record.held_from});
+  EndStretch(action.job);
+  records_.at(action.job).sizes.push_back({now.seconds().value(), 0, action.reason});
 }
 
 }  // namespace fairlead::sim

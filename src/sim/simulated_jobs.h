@@ -1,7 +1,9 @@
 // The jobs of a simulated cluster: a record of each, and which of them run.
 //
 //     arrival --> Start: a stretch on its GPUs --> Leave: it has ended
-//                   ^                               |
+//                   ^         |          ^          |
+//                   |         +-> EndStretch, Continue: with other iterations, or on other GPUs
+//                   |                               |
 //                   +---- later, on other GPUs <----+ Suspend
 #pragma once
 
@@ -47,6 +49,10 @@ class SimulatedJobs {
   // lost, and the last `num_lost` that have ended will be done again. It keeps its GPUs.
   JobRecord& ChangeIteration(SimTime now, JobId job, const model::Iteration& iteration, const SoloReference& solo,
                              SimTime start, uint64_t num_lost);
+  // Its iterations are others from now on, likewise; GPUs may be. EndStretch() leaves no state until Continue().
+  void EndStretch(JobId job);
+  JobRecord& Continue(SimTime now, JobId job, const model::Iteration& iteration, const SoloReference& solo,
+                      SimTime start);
   // It runs no more. False: it did not.
   bool Leave(JobId job);
   // What has left continues later, with the iteration that was under way.

@@ -1,6 +1,6 @@
-// Defragmentation: worked cases, the laws of every plan, and its distance from the exact optimum, which exhaustive
+// MonkeyTree: worked cases, the laws of every plan, and its distance from the exact optimum, which exhaustive
 // search confirms where it can.
-#include "scheduling/monkey_tree/defragmentation.h"
+#include "scheduling/monkey_tree/monkey_tree.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "base/random.h"
-#include "scheduling/monkey_tree/defragmentation_program.h"
+#include "scheduling/monkey_tree/migration_program.h"
 
 namespace fairlead::scheduling::monkey_tree {
 namespace {
@@ -126,38 +126,38 @@ class EveryPlacement {
 };
 
 // Two jobs of four blocks lie half and half in two full racks: two rings each. One exchange makes both whole.
-TEST(DefragmentTest, TwoJobsExchangeHalves) {
+TEST(MonkeyTreeTest, TwoJobsExchangeHalves) {
   const RackView racks{{4, 4}, {{1, {2, 2}}, {1, {2, 2}}}, 1};
-  const Defragmentation plan = Defragment(racks);
+  const Defragmentation plan = MonkeyTree().Plan(racks);
   EXPECT_EQ(plan.outcome, DefragmentationOutcome::kFound);
   EXPECT_EQ(NumBlocks(plan.moves), 4u);
   EXPECT_THAT(RackLoads(racks.segments, After(racks, plan.moves)), Each(0));
 }
 
 // A free block is enough for the cheaper of both: B's one block joins the others in rack 1.
-TEST(DefragmentTest, TheCheapestMoveComesFirst) {
+TEST(MonkeyTreeTest, TheCheapestMoveComesFirst) {
   const RackView racks{{5, 5}, {{1, {3, 2}}, {1, {1, 2}}}, 1};
-  EXPECT_THAT(Defragment(racks).moves, ElementsAre(BlockMove{1, 0, 1, 1}));
+  EXPECT_THAT(MonkeyTree().Plan(racks).moves, ElementsAre(BlockMove{1, 0, 1, 1}));
 }
 
-TEST(DefragmentTest, NothingMovesWhereSpinesSuffice) {
+TEST(MonkeyTreeTest, NothingMovesWhereSpinesSuffice) {
   const RackView racks{{4, 4}, {{1, {2, 2}}, {1, {2, 2}}}, 2};
-  const Defragmentation plan = Defragment(racks);
+  const Defragmentation plan = MonkeyTree().Plan(racks);
   EXPECT_EQ(plan.outcome, DefragmentationOutcome::kNotNeeded);
   EXPECT_THAT(plan.moves, IsEmpty());
-  EXPECT_EQ(DefragmentExactly(racks)->outcome, DefragmentationOutcome::kNotNeeded);
+  EXPECT_EQ(SolveMigration(racks)->outcome, DefragmentationOutcome::kNotNeeded);
 }
 
 // Two jobs of three blocks in three racks of two: one of them is torn in any case, and has two rings.
-TEST(DefragmentTest, WhatCannotBeRelievedStays) {
+TEST(MonkeyTreeTest, WhatCannotBeRelievedStays) {
   const RackView racks{{2, 2, 2}, {{2, {1, 1, 1}}, {2, {1, 1, 1}}}, 1};
-  EXPECT_EQ(Defragment(racks).outcome, DefragmentationOutcome::kNone);
-  EXPECT_THAT(Defragment(racks).moves, IsEmpty());
-  EXPECT_EQ(DefragmentExactly(racks)->outcome, DefragmentationOutcome::kNone);
+  EXPECT_EQ(MonkeyTree().Plan(racks).outcome, DefragmentationOutcome::kNone);
+  EXPECT_THAT(MonkeyTree().Plan(racks).moves, IsEmpty());
+  EXPECT_EQ(SolveMigration(racks)->outcome, DefragmentationOutcome::kNone);
 }
 
-TEST(DefragmentTest, NoSegmentsNoLoad) {
-  EXPECT_EQ(Defragment({{4, 4}, {}, 1}).outcome, DefragmentationOutcome::kNotNeeded);
+TEST(MonkeyTreeTest, NoSegmentsNoLoad) {
+  EXPECT_EQ(MonkeyTree().Plan({{4, 4}, {}, 1}).outcome, DefragmentationOutcome::kNotNeeded);
 }
 
 // Loads 2, 2, 1: A in all racks, B in the first two.
@@ -181,12 +181,12 @@ TEST(PackInRowTest, LeavesAtMostTwoFragmentsInARack) {
 }
 
 // Plans fit, relieve every rack, and are what MovesTo() says.
-TEST(DefragmentTest, EveryPlanFitsAndRelieves) {
+TEST(MonkeyTreeTest, EveryPlanFitsAndRelieves) {
   Random random(11);
   uint32_t num_found = 0;
   for (int i = 0; i < 300; ++i) {
     const RackView racks = DrawRacks(8, 16, 8, 8, &random);
-    const Defragmentation plan = Defragment(racks);
+    const Defragmentation plan = MonkeyTree().Plan(racks);
     const std::vector<RackBlocks> where = After(racks, plan.moves);
     ExpectFits(racks, where);
     if (plan.outcome == DefragmentationOutcome::kNone) continue;
@@ -197,14 +197,14 @@ TEST(DefragmentTest, EveryPlanFitsAndRelieves) {
 }
 
 // The program finds what trying everything finds, and the greedy steps nothing cheaper.
-TEST(DefragmentExactlyTest, IsTheBestOfAllPlacements) {
+TEST(SolveMigrationTest, IsTheBestOfAllPlacements) {
   Random random(3);
   uint32_t num_found = 0, num_impossible = 0;
   for (int i = 0; i < 100; ++i) {
     const RackView racks = DrawRacks(3, 3, 4, 4, &random);
     const std::optional<uint32_t> fewest = EveryPlacement(racks).FewestMoves();
-    const Defragmentation exact = DefragmentExactly(racks).value();
-    const Defragmentation greedy = Defragment(racks);
+    const Defragmentation exact = SolveMigration(racks).value();
+    const Defragmentation greedy = MonkeyTree().Plan(racks);
     EXPECT_EQ(exact.outcome == DefragmentationOutcome::kNone, !fewest.has_value());
     if (!fewest) {
       EXPECT_EQ(greedy.outcome, DefragmentationOutcome::kNone);
@@ -223,15 +223,15 @@ TEST(DefragmentExactlyTest, IsTheBestOfAllPlacements) {
 }
 
 // Measured over 40 cases of six racks of eight blocks and six segments: 1.22 times the fewest, none missed.
-TEST(DefragmentTest, IsNearTheOptimum) {
+TEST(MonkeyTreeTest, IsNearTheOptimum) {
   Random random(5);
   uint32_t num_exact = 0, num_greedy = 0, num_missed = 0, num_cases = 0;
   for (int i = 0; i < 16; ++i) {
     RackView racks = DrawRacks(5, 5, 8, 6, &random);
     racks.max_rings = 2;
-    const Defragmentation exact = DefragmentExactly(racks).value();
+    const Defragmentation exact = SolveMigration(racks).value();
     if (exact.outcome != DefragmentationOutcome::kFound) continue;
-    const Defragmentation greedy = Defragment(racks);
+    const Defragmentation greedy = MonkeyTree().Plan(racks);
     ++num_cases;
     if (greedy.outcome == DefragmentationOutcome::kNone) {
       ++num_missed;

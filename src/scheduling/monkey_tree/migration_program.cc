@@ -1,5 +1,5 @@
 // Through the classes of CBC: the C interface installs signal handlers while it solves.
-#include "scheduling/monkey_tree/defragmentation_program.h"
+#include "scheduling/monkey_tree/migration_program.h"
 
 #include <fmt/format.h>
 
@@ -17,9 +17,9 @@ namespace fairlead::scheduling::monkey_tree {
 namespace {
 
 // Columns of the program: four blocks of one for each segment and rack.
-class DefragmentationColumns {
+class MigrationColumns {
  public:
-  explicit DefragmentationColumns(const RackView& racks)
+  explicit MigrationColumns(const RackView& racks)
       : num_racks_(racks.capacity.size()), num_pairs_(racks.segments.size() * num_racks_) {}
 
   int blocks(size_t s, size_t t) const { return At(0, s, t); }    // w_st
@@ -36,7 +36,7 @@ class DefragmentationColumns {
   size_t num_pairs_;
 };
 
-struct DefragmentationRows {
+struct MigrationRows {
   CoinPackedMatrix matrix;
   std::vector<double> lower, upper;
 
@@ -49,7 +49,7 @@ struct DefragmentationRows {
 
 uint32_t SizeOf(const Segment& segment) { return std::accumulate(segment.blocks.begin(), segment.blocks.end(), 0u); }
 
-void AddSegmentRows(const RackView& racks, size_t s, const DefragmentationColumns& columns, DefragmentationRows* rows) {
+void AddSegmentRows(const RackView& racks, size_t s, const MigrationColumns& columns, MigrationRows* rows) {
   const size_t num_racks = racks.capacity.size();
   const Segment& segment = racks.segments[s];
   const double size = SizeOf(segment);
@@ -76,7 +76,7 @@ void AddSegmentRows(const RackView& racks, size_t s, const DefragmentationColumn
   }
 }
 
-void AddRackRows(const RackView& racks, size_t t, const DefragmentationColumns& columns, DefragmentationRows* rows) {
+void AddRackRows(const RackView& racks, size_t t, const MigrationColumns& columns, MigrationRows* rows) {
   std::vector<int> held, crossing;
   std::vector<double> factors;
   for (size_t s = 0; s < racks.segments.size(); ++s) {
@@ -89,8 +89,8 @@ void AddRackRows(const RackView& racks, size_t t, const DefragmentationColumns& 
   rows->Add(crossing, factors, -COIN_DBL_MAX, racks.max_rings);
 }
 
-void LoadDefragmentation(const RackView& racks, const DefragmentationColumns& columns, OsiClpSolverInterface* solver) {
-  DefragmentationRows rows;
+void LoadMigration(const RackView& racks, const MigrationColumns& columns, OsiClpSolverInterface* solver) {
+  MigrationRows rows;
   rows.matrix = CoinPackedMatrix(false, 0, 0);
   rows.matrix.setDimensions(0, columns.size());
   for (size_t s = 0; s < racks.segments.size(); ++s) AddSegmentRows(racks, s, columns, &rows);
@@ -112,18 +112,18 @@ void LoadDefragmentation(const RackView& racks, const DefragmentationColumns& co
 
 }  // namespace
 
-Result<Defragmentation> DefragmentExactly(const RackView& racks) {
+Result<Defragmentation> SolveMigration(const RackView& racks) {
   std::vector<RackBlocks> where;
   for (const Segment& segment : racks.segments) where.push_back(segment.blocks);
   const std::vector<uint32_t> loads = RackLoads(racks.segments, where);
   if (std::ranges::all_of(loads, [&](uint32_t load) { return load <= racks.max_rings; })) {
     return Defragmentation{DefragmentationOutcome::kNotNeeded, {}};
   }
-  const DefragmentationColumns columns(racks);
+  const MigrationColumns columns(racks);
   try {
     OsiClpSolverInterface solver;
     solver.messageHandler()->setLogLevel(0);
-    LoadDefragmentation(racks, columns, &solver);
+    LoadMigration(racks, columns, &solver);
     CbcModel model(solver);
     model.setLogLevel(0);
     model.setMaximumNodes(kMostNodes);
@@ -138,9 +138,14 @@ Result<Defragmentation> DefragmentExactly(const RackView& racks) {
     }
   } catch (const CoinError& error) {
     return Internal(
-        fmt::format("defragmentation: the integer program of {} segments: {}", racks.segments.size(), error.message()));
+        fmt::format("monkey-tree: the integer program of {} segments: {}", racks.segments.size(), error.message()));
   }
   return Defragmentation{DefragmentationOutcome::kFound, MovesTo(racks.segments, where)};
+}
+
+Defragmentation ExactMonkeyTree::Plan(const RackView& racks) const {
+  Result<Defragmentation> plan = SolveMigration(racks);
+  return plan.ok() ? *std::move(plan) : Defragmentation{DefragmentationOutcome::kNone, {}};
 }
 
 }  // namespace fairlead::scheduling::monkey_tree
