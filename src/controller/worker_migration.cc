@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/disjoint_sets.h"
 
 namespace fairlead::controller {
 namespace {
@@ -24,22 +25,30 @@ std::vector<HostId> HostsOf(const topology::Fabric& fabric, const model::Placeme
   return hosts;
 }
 
-// In several racks, on hosts that are all its own.
-bool IsSegment(const topology::Fabric& fabric, const model::Placement& placement, const std::vector<HostId>& hosts) {
+bool OwnsItsHosts(const topology::Fabric& fabric, const model::Placement& placement, const std::vector<HostId>& hosts) {
   size_t num_gpus = 0;
-  bool is_torn = false;
-  for (const HostId host : hosts) {
-    num_gpus += fabric.num_gpus_of(host);
-    is_torn |= fabric.leaf_group(host) != fabric.leaf_group(hosts.front());
-  }
-  return is_torn && num_gpus == placement.gpus.size();
+  for (const HostId host : hosts) num_gpus += fabric.num_gpus_of(host);
+  return num_gpus == placement.gpus.size();
 }
 
-// The jobs that may move, and the room for them.
+// [flow] whether it is part of a ring between hosts.
+std::vector<bool> FindRingFlows(const topology::Fabric& fabric, const model::Iteration& iteration) {
+  std::vector<uint32_t> in_group(iteration.num_groups);
+  for (const model::FlowDemand& flow : iteration.flows) in_group[flow.group] += flow.queue_pair == 0 ? 1 : 0;
+  std::vector<bool> crosses, in_lockstep;
+  for (const model::FlowDemand& flow : iteration.flows) {
+    crosses.push_back(flow.queue_pair == 0 && fabric.host_of(flow.source) != fabric.host_of(flow.destination));
+    in_lockstep.push_back(crosses.back() && in_group[flow.group] > 1);
+  }
+  return std::ranges::find(in_lockstep, true) == in_lockstep.end() ? crosses : in_lockstep;
+}
+
+// The parts of jobs that may move, and the room for them.
 struct Segments {
   RackView racks;
-  std::vector<size_t> jobs;                // [segment]
-  std::vector<std::vector<HostId>> hosts;  // [segment] by first rank
+  std::vector<size_t> jobs;                   // [segment]
+  std::vector<std::vector<uint32_t>> places;  // [segment] RingSegment::hosts
+  std::vector<std::vector<HostId>> hosts;     // [job] by first rank
 };
 
 Segments FindSegments(const scheduling::GpuPool& pool, std::span<const MovableJob> jobs, uint32_t max_rings) {
@@ -52,18 +61,19 @@ Segments FindSegments(const scheduling::GpuPool& pool, std::span<const MovableJo
     if (pool.num_free(host) == fabric.num_gpus_of(host)) ++found.racks.capacity[fabric.leaf_group(host)];
   }
   for (size_t j = 0; j < jobs.size(); ++j) {
-    std::vector<HostId> hosts = HostsOf(fabric, *jobs[j].placement);
-    if (!IsSegment(fabric, *jobs[j].placement, hosts)) continue;
-    scheduling::Segment segment;
-    segment.num_rings = NumRings(fabric, *jobs[j].iteration);
-    segment.blocks.assign(fabric.num_leaf_groups(), 0);
-    for (const HostId host : hosts) {
-      ++segment.blocks[fabric.leaf_group(host)];
-      ++found.racks.capacity[fabric.leaf_group(host)];
+    const std::vector<HostId>& hosts = found.hosts.emplace_back(HostsOf(fabric, *jobs[j].placement));
+    if (!OwnsItsHosts(fabric, *jobs[j].placement, hosts)) continue;
+    for (RingSegment& part : FindRingSegments(fabric, *jobs[j].placement, *jobs[j].iteration)) {
+      scheduling::Segment segment;
+      segment.num_rings = part.num_rings;
+      segment.blocks.assign(fabric.num_leaf_groups(), 0);
+      for (const uint32_t place : part.hosts) ++segment.blocks[fabric.leaf_group(hosts[place])];
+      if (!scheduling::IsTorn(segment.blocks)) continue;
+      for (size_t t = 0; t < segment.blocks.size(); ++t) found.racks.capacity[t] += segment.blocks[t];
+      found.racks.segments.push_back(std::move(segment));
+      found.jobs.push_back(j);
+      found.places.push_back(std::move(part.hosts));
     }
-    found.racks.segments.push_back(std::move(segment));
-    found.jobs.push_back(j);
-    found.hosts.push_back(std::move(hosts));
   }
   return found;
 }
@@ -107,10 +117,13 @@ std::vector<HostId> TakeFromEnd(const topology::Fabric& fabric, uint32_t rack, u
 }
 
 // Rack after rack, in the order in which racks appear.
-model::Placement PlaceRackByRack(const topology::Fabric& fabric, std::vector<HostId> hosts) {
+void SortByRack(const topology::Fabric& fabric, std::vector<HostId>* hosts) {
   std::map<uint32_t, size_t> order;
-  for (const HostId host : hosts) order.try_emplace(fabric.leaf_group(host), order.size());
-  std::ranges::stable_sort(hosts, {}, [&](HostId host) { return order.at(fabric.leaf_group(host)); });
+  for (const HostId host : *hosts) order.try_emplace(fabric.leaf_group(host), order.size());
+  std::ranges::stable_sort(*hosts, {}, [&](HostId host) { return order.at(fabric.leaf_group(host)); });
+}
+
+model::Placement PlaceOnWholeHosts(const topology::Fabric& fabric, const std::vector<HostId>& hosts) {
   model::Placement placement;
   for (const HostId host : hosts) {
     for (uint32_t g = 0; g < fabric.num_gpus_of(host); ++g) {
@@ -124,25 +137,38 @@ model::Placement PlaceRackByRack(const topology::Fabric& fabric, std::vector<Hos
 std::vector<JobMove> MoveHosts(const scheduling::GpuPool& pool, const std::vector<BlockMove>& moves,
                                Segments segments) {
   const topology::Fabric& fabric = pool.fabric();
+  std::map<uint32_t, std::vector<HostId>> hosts;  // of segments that move
+  for (const BlockMove& move : moves) {
+    const auto [place, is_new] = hosts.try_emplace(move.segment);
+    if (!is_new) continue;
+    for (const uint32_t p : segments.places[move.segment]) {
+      place->second.push_back(segments.hosts[segments.jobs[move.segment]][p]);
+    }
+  }
   FreeHosts free(pool);
   std::vector<std::vector<HostId>> left;  // [move]
   for (const BlockMove& move : moves) {
-    left.push_back(TakeFromEnd(fabric, move.from, move.num_blocks, &segments.hosts[move.segment]));
+    left.push_back(TakeFromEnd(fabric, move.from, move.num_blocks, &hosts[move.segment]));
     for (const HostId host : left.back()) free.Add(host);
   }
-  std::map<uint32_t, JobMove> by_segment;
+  std::map<size_t, JobMove> by_job;
   for (size_t m = 0; m < moves.size(); ++m) {
-    JobMove& mine = by_segment[moves[m].segment];
     for (const HostId from : left[m]) {
       const HostId to = free.Take(moves[m].to);
-      mine.hosts.push_back({from, to});
-      segments.hosts[moves[m].segment].push_back(to);
+      by_job[segments.jobs[moves[m].segment]].hosts.push_back({from, to});
+      hosts[moves[m].segment].push_back(to);
+    }
+  }
+  for (auto& [segment, own] : hosts) {
+    SortByRack(fabric, &own);
+    for (size_t i = 0; i < own.size(); ++i) {
+      segments.hosts[segments.jobs[segment]][segments.places[segment][i]] = own[i];
     }
   }
   std::vector<JobMove> result;
-  for (auto& [segment, move] : by_segment) {
-    move.job = segments.jobs[segment];
-    move.placement = PlaceRackByRack(fabric, std::move(segments.hosts[segment]));
+  for (auto& [job, move] : by_job) {
+    move.job = job;
+    move.placement = PlaceOnWholeHosts(fabric, segments.hosts[job]);
     result.push_back(std::move(move));
   }
   return result;
@@ -150,19 +176,36 @@ std::vector<JobMove> MoveHosts(const scheduling::GpuPool& pool, const std::vecto
 
 }  // namespace
 
-uint32_t NumRings(const topology::Fabric& fabric, const model::Iteration& iteration) {
-  uint32_t most = 0;
-  std::vector<uint32_t> leaving(fabric.num_leaf_groups());
+std::vector<RingSegment> FindRingSegments(const topology::Fabric& fabric, const model::Placement& placement,
+                                          const model::Iteration& iteration) {
+  const std::vector<HostId> hosts = HostsOf(fabric, placement);
+  std::map<HostId, uint32_t> place_of;
+  for (uint32_t p = 0; p < hosts.size(); ++p) place_of.emplace(hosts[p], p);
+  const std::vector<bool> is_ring = FindRingFlows(fabric, iteration);
+  DisjointSets joined(hosts.size());
+  for (size_t f = 0; f < iteration.flows.size(); ++f) {
+    if (!is_ring[f]) continue;
+    joined.Join(place_of.at(fabric.host_of(iteration.flows[f].source)),
+                place_of.at(fabric.host_of(iteration.flows[f].destination)));
+  }
+  std::vector<RingSegment> segments;
+  std::map<uint32_t, size_t> segment_of;  // by what DisjointSets calls it
+  for (uint32_t p = 0; p < hosts.size(); ++p) {
+    const auto [place, is_new] = segment_of.try_emplace(joined.Find(p), segments.size());
+    if (is_new) segments.emplace_back();
+    segments[place->second].hosts.push_back(p);
+  }
   for (const model::CommunicationPhase& phase : iteration.phases) {
-    std::ranges::fill(leaving, 0);
+    std::map<std::pair<size_t, uint32_t>, uint32_t> leaving;  // by segment and rack
     for (uint32_t f = phase.first_flow; f < phase.first_flow + phase.num_flows; ++f) {
-      const model::FlowDemand& flow = iteration.flows[f];
-      const uint32_t rack = fabric.leaf_group(fabric.host_of(flow.source));
-      if (flow.queue_pair > 0 || rack == fabric.leaf_group(fabric.host_of(flow.destination))) continue;
-      most = std::max(most, ++leaving[rack]);
+      const HostId source = fabric.host_of(iteration.flows[f].source);
+      const uint32_t rack = fabric.leaf_group(source);
+      if (!is_ring[f] || rack == fabric.leaf_group(fabric.host_of(iteration.flows[f].destination))) continue;
+      const size_t segment = segment_of.at(joined.Find(place_of.at(source)));
+      segments[segment].num_rings = std::max(segments[segment].num_rings, ++leaving[{segment, rack}]);
     }
   }
-  return most;
+  return segments;
 }
 
 MigrationPlan PlanMigration(const scheduling::GpuPool& pool, std::span<const MovableJob> jobs, uint32_t max_rings,

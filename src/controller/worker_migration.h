@@ -5,8 +5,8 @@
 //          |
 //     DefragmentationPolicy --> moves of blocks --> placements, and which host goes where
 //
-// Jobs whose hosts are not all theirs are left alone, and so are their rings. A segment is a job: pipeline stages are
-// not moved apart.
+// A segment is what rings hold together: a job, or one of its pipeline stages, whose messages to the next one are not
+// counted. Jobs whose hosts are not all theirs are left alone, and so are their rings.
 #pragma once
 
 #include <cstdint>
@@ -59,8 +59,9 @@ struct HostMove {
 };
 
 struct JobMove {
-  size_t job = 0;              // index into the jobs that were given
-  model::Placement placement;  // ranks rack by rack, so that each ring enters and leaves a rack once
+  size_t job = 0;  // index into the jobs that were given
+  // Ranks of each segment rack by rack, so that a ring enters and leaves a rack once. Segments keep their order.
+  model::Placement placement;
   std::vector<HostMove> hosts;
 };
 
@@ -69,9 +70,17 @@ struct MigrationPlan {
   std::vector<JobMove> moves;  // by job; empty: nothing is needed, or nothing helps
 };
 
-// Most flows that leave one rack in one phase of the iteration; the queue pairs of a connection are one. Cost:
-// O(flows).
-uint32_t NumRings(const topology::Fabric& fabric, const model::Iteration& iteration);
+// Hosts of a job whose ranks move data in lockstep.
+struct RingSegment {
+  std::vector<uint32_t> hosts;  // places in the job's hosts by first rank, ascending
+  // Most flows of rings that leave one rack in one phase; the queue pairs of a connection are one. 0: in one rack.
+  uint32_t num_rings = 0;
+};
+
+// By first host; each host is in one. Where no flows between hosts move in lockstep all of them count as rings, those
+// of an all-to-all for one. Cost: O(flows).
+std::vector<RingSegment> FindRingSegments(const topology::Fabric& fabric, const model::Placement& placement,
+                                          const model::Iteration& iteration);
 
 // Pure. Args: pool: without the GPUs of `jobs`; max_rings >= 1. Cost: that of the policy.
 MigrationPlan PlanMigration(const scheduling::GpuPool& pool, std::span<const MovableJob> jobs, uint32_t max_rings,

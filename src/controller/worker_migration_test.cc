@@ -10,6 +10,7 @@
 namespace fairlead::controller {
 namespace {
 
+using testing::ElementsAre;
 using testing::IsEmpty;
 
 // Two racks of four hosts with 8 GPUs each, h0..h3 and h4..h7, and one spine. One ring of each job crosses racks.
@@ -41,6 +42,7 @@ class WorkerMigrationTest : public testing::Test {
       iteration.flows.push_back({.source = gpus[i], .destination = gpus[(i + 1) % gpus.size()], .bytes = Bytes(1)});
     }
     iteration.phases.push_back({.name = "ring", .num_flows = static_cast<uint32_t>(gpus.size())});
+    iteration.num_groups = 1;
     pool_->Take(placements_.back());
     jobs_.push_back({&job_, &placements_.back(), &iteration});
   }
@@ -57,19 +59,68 @@ class WorkerMigrationTest : public testing::Test {
   std::vector<MovableJob> jobs_;
 };
 
-// Of a ring of 16 ranks in two racks one flow leaves each; the two queue pairs of a connection are one.
+// Of a ring of 16 ranks in two racks one flow leaves each; the two queue pairs of a connection are one, and phases
+// follow one another.
 TEST_F(WorkerMigrationTest, ARingLeavesEachRackOnce) {
   AddJob({0, 4});
-  EXPECT_EQ(NumRings(fabric_, iterations_.back()), 1u);
-  model::Iteration twice = iterations_.back();
-  twice.flows.insert(twice.flows.end(), iterations_.back().flows.begin(), iterations_.back().flows.end());
-  twice.phases.front().num_flows *= 2;
-  EXPECT_EQ(NumRings(fabric_, twice), 2u);
-  for (size_t f = 16; f < 32; ++f) twice.flows[f].queue_pair = 1;
-  EXPECT_EQ(NumRings(fabric_, twice), 1u);
-  twice.phases = {{.name = "a", .num_flows = 16}, {.name = "b", .first_flow = 16, .num_flows = 16}};
-  for (size_t f = 16; f < 32; ++f) twice.flows[f].queue_pair = 0;
-  EXPECT_EQ(NumRings(fabric_, twice), 1u) << "phases follow one another";
+  model::Iteration iteration = iterations_.back();
+  const auto num_rings = [&] {
+    const std::vector<RingSegment> segments = FindRingSegments(fabric_, placements_.back(), iteration);
+    EXPECT_EQ(segments.size(), 1u);
+    return segments.front().num_rings;
+  };
+  EXPECT_EQ(num_rings(), 1u);
+  for (size_t f = 0; f < 16; ++f) iteration.flows.push_back(iteration.flows[f]);
+  iteration.phases.front().num_flows = 32;
+  EXPECT_EQ(num_rings(), 2u);
+  for (size_t f = 16; f < 32; ++f) iteration.flows[f].queue_pair = 1;
+  EXPECT_EQ(num_rings(), 1u);
+  for (size_t f = 16; f < 32; ++f) iteration.flows[f].queue_pair = 0;
+  iteration.phases = {{.name = "a", .num_flows = 16}, {.name = "b", .first_flow = 16, .num_flows = 16}};
+  EXPECT_EQ(num_rings(), 1u);
+}
+
+// Stage 0 has the hosts h0 and h4, stage 1 h1 and h5; each has a ring, and messages between them are no rings. All four
+// hosts of the job are in use in both racks, but each stage fits into one.
+TEST_F(WorkerMigrationTest, StagesOfAPipelineMoveApart) {
+  AddJob({0, 4, 1, 5});
+  model::Iteration& iteration = iterations_.back();
+  iteration.flows.clear();
+  for (const uint32_t stage : {0u, 1u}) {
+    const GpuId first(stage * 8), second(32 + stage * 8);
+    iteration.flows.push_back({.source = first, .destination = second, .bytes = Bytes(1), .group = stage});
+    iteration.flows.push_back({.source = second, .destination = first, .bytes = Bytes(1), .group = stage});
+  }
+  for (uint32_t i = 0; i < 8; ++i) {
+    iteration.flows.push_back({.source = GpuId(i), .destination = GpuId(40 + i), .bytes = Bytes(1), .group = 2 + i});
+  }
+  iteration.num_groups = 10;
+  iteration.phases = {{.name = "all-reduce", .num_flows = 4}, {.name = "send", .first_flow = 4, .num_flows = 8}};
+  const std::vector<RingSegment> segments = FindRingSegments(fabric_, placements_.back(), iteration);
+  ASSERT_EQ(segments.size(), 2u);
+  EXPECT_THAT(segments[0].hosts, ElementsAre(0, 1));
+  EXPECT_THAT(segments[1].hosts, ElementsAre(2, 3));
+  EXPECT_EQ(segments[0].num_rings, 1u);
+  pool_->Take(On({2, 3, 6, 7}));
+  const MigrationPlan plan = Plan();
+  ASSERT_EQ(plan.moves.size(), 1u);
+  EXPECT_EQ(plan.moves[0].hosts.size(), 2u);
+  const auto rack_of = [&](size_t rank) {
+    return fabric_.leaf_group(fabric_.host_of(plan.moves[0].placement.gpus[rank]));
+  };
+  EXPECT_EQ(rack_of(0), rack_of(8));
+  EXPECT_EQ(rack_of(16), rack_of(24));
+}
+
+// Without rings the flows of an all-to-all count.
+TEST_F(WorkerMigrationTest, AnAllToAllHoldsAJobTogether) {
+  AddJob({0, 4});
+  model::Iteration& iteration = iterations_.back();
+  for (uint32_t f = 0; f < 16; ++f) iteration.flows[f].group = f;
+  iteration.num_groups = 16;
+  const std::vector<RingSegment> segments = FindRingSegments(fabric_, placements_.back(), iteration);
+  ASSERT_EQ(segments.size(), 1u);
+  EXPECT_EQ(segments[0].num_rings, 1u);
 }
 
 TEST_F(WorkerMigrationTest, AJobInOneRackStaysAndHasNoRings) {
