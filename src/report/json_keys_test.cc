@@ -77,7 +77,9 @@ TEST(JsonKeysTest, AllAreDocumentedAndAllDocumentedOccur) {
   CollectKeys(Simulate(std::string("placement: random\npolicies: [crux]\nprofile_jobs: true\nprofiling_window_s: 5\n") +
                        kCollidingJobs),
               "", &found);
-  CollectKeys(Simulate("policies: [ecmp]\nmigration: {}\njobs: [{name: a, gpus: 8, iterations: 9, compute_s: 1}]\n"),
+  CollectKeys(Simulate("policies: [ecmp]\nplacement: random\nmigration: {max_rings: 1}\njobs:\n"
+                       "  - {name: a, gpus: 24, compute_s: 0.2, size_mb: 8000, count: 3}\n"
+                       "  - {name: b, gpus: 16, arrival_s: 10, compute_s: 0.2, size_mb: 8000, count: 3}\n"),
               "", &found);
   CollectKeys(Simulate("policies: [ecmp]\nallocation: fcfs\nhost_faults: [{at_s: 5, host: h0}]\n"
                        "jobs: [{name: a, gpus: 8, iterations: 9, compute_s: 1}]\n"),

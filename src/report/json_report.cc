@@ -50,6 +50,14 @@ Json AllocationToJson(const sim::AllocationResult& allocation) {
           {"busy_gpu_s", NumberOrNull(allocation.busy_gpu_s)}};
 }
 
+Json MigrationsToJson(const sim::JobMigrations& migrations) {
+  Json moves = Json::array();
+  for (const sim::WorkerMove& move : migrations.moves) {
+    moves.push_back({{"time_s", NumberOrNull(move.time_s)}, {"gpus", move.num_gpus}, {"reason", move.reason}});
+  }
+  return {{"moves", std::move(moves)}, {"stopped_s", NumberOrNull(migrations.stopped_s)}};
+}
+
 Json LossesToJson(const std::vector<sim::LossResult>& losses) {
   Json array = Json::array();
   for (const sim::LossResult& loss : losses) array.push_back(ToJson(loss));
@@ -91,7 +99,7 @@ Json JobToJson(const sim::JobResult& job) {
   if (job.cnps) json["cnps"] = NumberOrNull(*job.cnps);
   if (job.allocation) json["allocation"] = AllocationToJson(*job.allocation);
   if (job.migrations) {
-    json["migrations"] = {{"moves", job.migrations->num_moves}, {"stopped_s", NumberOrNull(job.migrations->stopped_s)}};
+    json["migrations"] = MigrationsToJson(*job.migrations);
   }
   return json;
 }

@@ -340,8 +340,7 @@ void ClusterSimulation::Migrate(const controller::MigrateJob& action) {
   background_.EndJob(action.job);
   JobRecord& record = jobs_.at(action.job);
   record.placement = action.placement;
-  record.reason = action.reason;
-  ++record.num_migrations;
+  record.moves.push_back({now().seconds().value(), action.num_moved_gpus, action.reason});
   if (!options_.controller.migration.worker_state) return;
   BeginStretch(action.job, now());
   record.is_transfer = true;

@@ -32,12 +32,12 @@ struct JobRecord {
   bool is_transfer = false;                     // `state` is the transfer of its workers' state
   std::vector<Stretch> past;                    // before `state`, by time
   std::vector<SizeChange> sizes;
-  uint64_t past_iterations = 0;  // of `past`, but for those to be repeated
-  uint64_t num_repeated = 0;     // iterations that a failure made the job do again
-  uint32_t num_migrations = 0;
-  SimTime hold_end;          // when its hold time is over; Never() without one
-  Flop work;                 // per iteration
-  double gpu_intensity = 0;  // FLOP/s; 0 without network traffic
+  uint64_t past_iterations = 0;   // of `past`, but for those to be repeated
+  uint64_t num_repeated = 0;      // iterations that a failure made the job do again
+  std::vector<WorkerMove> moves;  // by time
+  SimTime hold_end;               // when its hold time is over; Never() without one
+  Flop work;                      // per iteration
+  double gpu_intensity = 0;       // FLOP/s; 0 without network traffic
   uint32_t priority_rank = 0;
   std::string reason;
   std::optional<ProfilingError> profiling_error;

@@ -96,8 +96,8 @@ TEST(RandomScenarioTest, RunsWithMigrationKeepTheLaws) {
     EXPECT_EQ(RunAlone(scenario).event_hash, run.event_hash) << text;
     num_moving += run.migration->moved_jobs > 0 ? 1 : 0;
     for (const JobResult& job : run.jobs) {
-      num_movers += job.migrations->num_moves > 1 ? 1 : 0;
-      num_unfinished += job.migrations->num_moves > 0 && !job.finished ? 1 : 0;
+      num_movers += job.migrations->moves.size() > 1 ? 1 : 0;
+      num_unfinished += !job.migrations->moves.empty() && !job.finished ? 1 : 0;
     }
   }
   EXPECT_GE(num_moving, 10u);

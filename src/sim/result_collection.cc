@@ -238,7 +238,7 @@ void ResultCollector::CollectMigrations(RunResult* result) const {
   for (JobResult& job : result->jobs) {
     const JobRecord& record = run_.jobs.at(job.id);
     JobMigrations& mine = job.migrations.emplace();
-    mine.num_moves = record.num_migrations;
+    mine.moves = record.moves;
     for (const StretchView& stretch : StretchesOf(record)) {
       if (stretch.is_first) continue;
       const SimTime end = EndOf(*stretch.state);

@@ -41,9 +41,16 @@ struct AllocationResult {
   double busy_gpu_s = 0;          // in which its GPUs computed
 };
 
-// Workers of a job that changed hosts.
+// Some workers of a job change hosts.
+struct WorkerMove {
+  double time_s = 0;
+  uint32_t num_gpus = 0;  // workers
+  std::string reason;
+};
+
+// What migration did to a job.
 struct JobMigrations {
-  uint32_t num_moves = 0;
+  std::vector<WorkerMove> moves;  // by time
   // In which it stood still: state was transferred, and it restarted. The iterations that were under way are lost
   // besides; as far as other jobs did not slow the transfer down, both are in its losses, cause kRestart.
   double stopped_s = 0;
