@@ -64,6 +64,26 @@ TEST_F(MigrationSimulationTest, WithoutItBothJobsAreSlow) {
   EXPECT_FALSE(run.migration.has_value());
 }
 
+// Jobs that stand still write nothing: one checkpoint before the move at 3.15 s, the next ones 2 s after the job trains
+// again, at 10.28 s, until it ends at 22.28 s.
+TEST_F(MigrationSimulationTest, CheckpointsGoOnFromTheNewHosts) {
+  std::string text = fmt::format(kTornJobs, "storage: {hosts: [h4, h9]}\nmigration: {policy: monkey-tree}");
+  const auto replace = [&text](const std::string& from, const std::string& to) {
+    text.replace(text.find(from), from.size(), to);
+  };
+  replace("hosts_per_leaf: 4", "hosts_per_leaf: 5");
+  replace("oversubscription: 4", "oversubscription: 5");
+  replace("arrival_s: 1, iterations: 47", "arrival_s: 1, iterations: 47, checkpoint_s: 2, checkpoint_mb: 10");
+  const auto scenario = ParseScenario(text, "s.yaml", {});
+  ASSERT_TRUE(scenario.ok()) << scenario.status().message();
+  const std::atomic<bool> never = false;
+  const RunResult run = std::move(RunScenario(*scenario, {.num_threads = 1}, never, nullptr)->runs.front());
+  EXPECT_EQ(run.migration->moved_jobs, 1u);
+  ASSERT_EQ(run.background.size(), 1u);
+  EXPECT_NEAR(static_cast<double>(run.background[0].num_messages), 6, 1);
+  EXPECT_EQ(run.background[0].num_unfinished, 0u);
+}
+
 // At 3.15 s job a has done 7 iterations and is 0.05 s into the next one. Of its 2.5e9 parameters each worker has 20 GB,
 // 0.8 s alone. They leave by the port of a host that is job b's now, whose flows have half of it while they last: in
 // the 0.5 s of such an iteration of b 7.5 GB go, so that all are there after 1.3 s, and b has lost 0.5 s. 5.83 s later
