@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/statistics.h"
+#include "collective/rail_forwarding.h"
 
 namespace fairlead::sim {
 namespace {
@@ -71,6 +72,7 @@ bool BackgroundTraffic::Begin() {
     flight.stream = message.stream;
     flight.writer = message.writer;
     flight.iteration = std::make_unique<model::Iteration>(std::move(message.iteration));
+    if (background_.forwards_by_rail) collective::ForwardByRail(fabric_, flight.iteration.get());
     if (background_.latency) collective::SetLatencies(*background_.latency, router_, flight.iteration.get());
     flight.state = std::make_unique<JobState>(
         CreateJobState(id, 0, 1, *flight.iteration, options_.detail, now, options_.num_bins));

@@ -33,6 +33,7 @@ struct BackgroundOptions {
   BackgroundSpec spec;
   // Of messages, as of collectives; nothing: none.
   std::optional<collective::MessageLatency> latency = {};
+  bool forwards_by_rail = false;  // as flows of jobs
   // Where its flows go; null only where there is none. Outlives the simulation.
   const traffic::TrafficPolicy* routing = nullptr;
 };

@@ -148,6 +148,33 @@ TEST(RoutingPoliciesTest, PlanesFailAlone) {
   }
 }
 
+// A flat ring of two hosts leaves each on one rail and enters the other on another. Over a spine it has an uplink, half
+// as fast as its NIC; where it changes the rail inside its host it stays below the leaf, and needs no spine at all.
+TEST(RoutingPoliciesTest, RailOnlyFabricsCarryFlatRings) {
+  const auto iteration_s = [](const std::string& fabric, const std::string& keys) {
+    const std::string text =
+        "title: rails\nseeds: 1\nsimulate_s: 50\nrandom_phase: false\ngoodput: 1\npolicies: [ecmp, crux, spray]\n"
+        "spray: {efficiency: 1}\nfabric: {kind: rail-dual-plane, hosts_per_segment: 2, " +
+        fabric + ", host: {gpus: 4, nics: 4, ports_per_nic: 1, port_gbps: 8, pcie_switches: 4}}\n" + keys +
+        "jobs: [{gpus: 8, compute_s: 0.1, size_mb: 1000}]\n";
+    const auto scenario = ParseScenario(text, "test.yaml", {});
+    EXPECT_TRUE(scenario.ok()) << scenario.status().message();
+    const std::atomic<bool> never = false;
+    double longest = 0;
+    const auto report = RunScenario(*scenario, {.num_threads = 1}, never, nullptr);
+    for (const RunResult& run : report->runs) longest = std::max(longest, run.jobs[0].iteration_s);
+    return longest;
+  };
+  const double alone_s = 1.75;  // 2 * 7/8 of 1 GB
+  EXPECT_NEAR(iteration_s("spines: 4", ""), 0.1 + 2 * alone_s, 1e-6);
+  EXPECT_NEAR(iteration_s("spines: 4", "pxn: true\n"), 0.1 + alone_s, 1e-6);
+  EXPECT_NEAR(iteration_s("spines: 0, rail_only: true", ""), 0.1 + alone_s, 1e-6);
+  const std::string refused =
+      "title: rails\nfabric: {kind: rail-dual-plane, hosts_per_segment: 2, spines: 0, rail_only: true}\npxn: false\n"
+      "jobs: [{gpus: 8, compute_s: 1}]\n";
+  EXPECT_NE(ParseScenario(refused, "test.yaml", {}).status().message().find("meet in hosts only"), std::string::npos);
+}
+
 TEST(RoutingPoliciesTest, LevelsStayOnTopOfSpray) {
   // Uplinks 8:1 for two jobs: the first job goes first, as fast as it can alone, and the second has what it leaves.
   TwoLeaves leaves;

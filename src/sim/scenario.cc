@@ -8,6 +8,7 @@
 
 #include "base/yaml_reader.h"
 #include "collective/queue_pairs.h"
+#include "collective/rail_forwarding.h"
 #include "collective/rank_layout.h"
 #include "scheduling/placement_policy.h"
 #include "sim/scenario_allocation.h"
@@ -482,6 +483,10 @@ void ReadCruxOptions(YamlMap& root, Scenario* scenario) {
 
 void ReadC4pOptions(YamlMap& root, Scenario* scenario) {
   scenario->qps_per_connection = static_cast<uint32_t>(root.Int("qps_per_connection"));
+  scenario->forwards_by_rail = root.Bool("pxn", !scenario->fabric.joins_rails());
+  if (!scenario->fabric.joins_rails() && !scenario->forwards_by_rail) {
+    root.Fail("pxn", "expected true: the rails of this fabric meet in hosts only");
+  }
   auto section = root.Map("c4p");
   if (!section) return;
   scenario->policy_options.c4p.max_imbalance = section->Double("max_imbalance");
@@ -704,6 +709,7 @@ controller::IterationProvider MakeIterationProvider(const Scenario& scenario) {
   return [&scenario, router](const model::Job& job, const model::Placement& placement) -> Result<model::Iteration> {
     FL_ASSIGN_OR_RETURN(model::Iteration iteration, BuildIterationOf(scenario, job, placement));
     WaitForSlowGpus(scenario.slow_gpus, placement, &iteration);
+    if (scenario.forwards_by_rail) collective::ForwardByRail(scenario.fabric, &iteration);
     collective::SplitIntoQueuePairs(scenario.qps_per_connection, scenario.fabric, &iteration);
     if (router != nullptr) collective::SetLatencies(*scenario.latency, *router, &iteration);
     return iteration;

@@ -66,6 +66,7 @@ struct Scenario {
   collective::ModelProfiles profiles;
   std::optional<collective::MessageLatency> latency = {};  // nothing: messages arrive when their bytes have left
   uint32_t qps_per_connection = 1;
+  bool forwards_by_rail = false;           // collective/rail_forwarding.h
   std::map<GpuId, double> slow_gpus = {};  // those that compute so many times as long, > 1
   BackgroundSpec background = {};          // checkpoints are those of `jobs`
   std::vector<ScenarioJob> jobs;           // jobs[i].job.id == JobId(i)

@@ -120,7 +120,10 @@ RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, const RunInpu
   std::unique_ptr<traffic::TrafficPolicy> routing;
   if (!scenario.background.is_empty()) {
     routing = traffic::CreatePolicy(traffic::RoutingOf(run.policy), scenario.policy_options).value();
-    options.background = {.spec = scenario.background, .latency = scenario.latency, .routing = routing.get()};
+    options.background = {.spec = scenario.background,
+                          .latency = scenario.latency,
+                          .forwards_by_rail = scenario.forwards_by_rail,
+                          .routing = routing.get()};
   }
   options.routing_efficiency = traffic::RoutingEfficiency(run.policy, scenario.policy_options);
   std::vector<scheduling::DecisionRecord> decisions;

@@ -160,6 +160,20 @@ TEST(RailTest, CoresJoinPodsAndRailGroups) {
   EXPECT_EQ(fabric.num_pods(), 2u);
 }
 
+TEST(RailTest, RailsOfARailOnlyFabricDoNotMeet) {
+  const Fabric fabric = BuildRail({.segments = 2, .hosts_per_segment = 2, .spines = 3, .rail_only = true}).value();
+  EXPECT_FALSE(fabric.joins_rails());
+  EXPECT_EQ(fabric.switches(NodeKind::kSpine).size(), 8u * 2 * 3);
+  EXPECT_EQ(FindPlanes(fabric).num_planes, 8u * 2);
+  EXPECT_EQ(
+      BuildRail({.hosts_per_segment = 2, .spines = 0, .rail_only = true}).value().switches(NodeKind::kSpine).size(),
+      0u);
+  const auto message = [](const RailSpec& spec) { return BuildRail(spec).status().message(); };
+  EXPECT_THAT(message({.segments = 2, .spines = 0, .rail_only = true}), HasSubstr("spines"));
+  EXPECT_THAT(message({.spines = 0}), HasSubstr("spines"));
+  EXPECT_THAT(message({.cores = 8, .rail_only = true}), HasSubstr("rail_only"));
+}
+
 // Planes are what is left of the network when NICs hand nothing on.
 TEST(RailTest, PlanesAreNetworksThatMeetOnlyInNics) {
   const Fabric planes = BuildRail({.pods = 2, .hosts_per_segment = 2, .spines = 3, .cores = 6}).value();

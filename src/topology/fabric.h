@@ -117,6 +117,10 @@ class Fabric {
   uint32_t num_pods() const { return num_pods_; }
   uint32_t pod(HostId host) const { return host_pods_[host]; }
 
+  // Whether NICs of one host reach each other's networks: false of rail-only fabrics, where a message that is for another
+  // rail changes it inside its host.
+  bool joins_rails() const { return joins_rails_; }
+
   // Peak dense half-precision rate of one GPU.
   FlopPerSecond gpu_peak() const { return gpu_peak_; }
   const std::string& gpu_model() const { return gpu_model_; }
@@ -147,6 +151,7 @@ class Fabric {
   std::vector<std::string> host_labels_;         // importer names, one per host; empty when no host has one
   std::vector<HostId> hosts_by_label_;           // sorted by label; empty like host_labels_
   std::array<std::vector<NodeId>, 3> switches_;  // leaves, spines, cores
+  bool joins_rails_ = true;
   uint32_t num_leaf_groups_ = 0;
   uint32_t num_pods_ = 0;
   FlopPerSecond gpu_peak_;

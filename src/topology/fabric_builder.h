@@ -59,6 +59,8 @@ class FabricBuilder {
   // Sum of the cables that a node has so far, in one direction. While a fabric is built from below, this is what a
   // switch must carry upwards.
   BytesPerSecond AttachedCapacity(NodeId node) const { return attached_[node]; }
+  // NICs of equal number have to reach each other, others need not.
+  void KeepRailsApart() { fabric_.joins_rails_ = false; }
   // Makes Build() fail with `status`, unless it fails already.
   void KeepError(Status status);
   const Status& error() const { return error_; }

@@ -97,6 +97,7 @@ Result<Fabric> LoadRail(YamlMap& map, uint64_t max_links) {
   spec.spines = Count(map, "spines");
   spec.cores = Count(map, "cores");
   spec.shared_planes = map.Bool("shared_planes");
+  spec.rail_only = map.Bool("rail_only");
   spec.core_wiring = ReadCoreWiring(map);
   spec.leaf_uplink = ReadUplink(map, "");
   spec.core_uplink = ReadUplink(map, "core_");

@@ -38,6 +38,8 @@ void SortAndDeduplicate(std::vector<uint32_t>* values) {
   values->erase(std::unique(values->begin(), values->end()), values->end());
 }
 
+uint32_t RailOf(const Fabric& fabric, NicId nic) { return nic.value() - fabric.first_nic(fabric.host_of(nic)).value(); }
+
 // Switches that are cabled to each other, directly or over others, are one set.
 DisjointSets JoinSwitches(const Fabric& fabric) {
   DisjointSets sets(fabric.num_nodes());
@@ -107,17 +109,20 @@ SwitchPlanes FindPlanes(const Fabric& fabric) {
 Status CheckConnected(const Fabric& fabric) {
   DisjointSets sets = JoinSwitches(fabric);
   // NICs that see the same networks need one representative: first and last, so that the message names two hosts.
-  std::map<std::vector<uint32_t>, std::pair<NicId, NicId>> nics_by_networks;
+  // By rail first where rails need not meet.
+  std::map<std::pair<uint32_t, std::vector<uint32_t>>, std::pair<NicId, NicId>> nics_by_networks;
   std::vector<uint32_t> networks;
   for (size_t n = 0; n < fabric.num_nics(); ++n) {
     networks.clear();
     CollectLeaves(fabric, NicId(n), &networks, [&](NodeId leaf) { return sets.Find(leaf.value()); });
     SortAndDeduplicate(&networks);
-    nics_by_networks.emplace(networks, std::pair(NicId(n), NicId(n))).first->second.second = NicId(n);
+    const uint32_t rail = fabric.joins_rails() ? 0 : RailOf(fabric, NicId(n));
+    const auto [entry, is_new] = nics_by_networks.try_emplace({rail, networks}, NicId(n), NicId(n));
+    entry->second.second = NicId(n);
   }
   for (auto a = nics_by_networks.begin(); a != nics_by_networks.end(); ++a) {
     for (auto b = std::next(a); b != nics_by_networks.end(); ++b) {
-      if (Intersect(a->first, b->first)) continue;
+      if (a->first.first != b->first.first || Intersect(a->first.second, b->first.second)) continue;
       return InvalidArgument(fmt::format(
           "the fabric is disconnected: {} and {} cannot reach each other; expected a chain of switches between all "
           "NICs",

@@ -31,7 +31,8 @@ struct SwitchPlanes {
 };
 SwitchPlanes FindPlanes(const Fabric& fabric);
 
-// Errors: kInvalidArgument when two NICs have no chain of switches between them, naming one such pair. NICs and GPUs
+// Errors: kInvalidArgument when two NICs, of one rail where rails are not joined, have no chain of switches between
+// them, naming one such pair. NICs and GPUs
 // carry no transit traffic: two planes that only meet in bonded NICs are two networks, but each joins the NICs.
 Status CheckConnected(const Fabric& fabric);
 

@@ -83,7 +83,7 @@ Status Validate(const RailSpec& spec) {
   FL_RETURN_IF_ERROR(CheckCount("pods", spec.pods, 1));
   FL_RETURN_IF_ERROR(CheckCount("segments", spec.segments, 1));
   FL_RETURN_IF_ERROR(CheckCount("hosts_per_segment", spec.hosts_per_segment, 1));
-  FL_RETURN_IF_ERROR(CheckCount("spines", spec.spines, 1));
+  FL_RETURN_IF_ERROR(CheckCount("spines", spec.spines, spec.rail_only && spec.segments == 1 ? 0 : 1));
   FL_RETURN_IF_ERROR(CheckCount("cores", spec.cores, 0));
   FL_RETURN_IF_ERROR(spec.leaf_uplink.Validate());
   FL_RETURN_IF_ERROR(spec.core_uplink.Validate());
@@ -97,6 +97,11 @@ Status Validate(const RailSpec& spec) {
     return InvalidArgument(
         fmt::format("rail_groups: expected a divisor of the {} leaves per segment and plane, found {}", leaf_rails,
                     spec.rail_groups));
+  }
+  if (spec.rail_only) {
+    if (spec.pods == 1 && spec.cores == 0 && spec.rail_groups == 1) return OkStatus();
+    return InvalidArgument(
+        "rail_only: expected one pod, no cores and no rail_groups: each rail is a network of its own");
   }
   if (spec.pods * uint64_t{spec.rail_groups} > 1 && spec.cores == 0) {
     return InvalidArgument("several pods or rail groups need cores to join them; found 0 cores");
@@ -122,7 +127,12 @@ HostSpec RailHostSpec() {
 Result<Fabric> BuildRail(const RailSpec& spec, uint64_t max_links) {
   FL_RETURN_IF_ERROR(Validate(spec));
   FabricBuilder builder(max_links);
-  RailBuilder rail(spec, &builder);
+  RailSpec built = spec;
+  if (spec.rail_only) {
+    builder.KeepRailsApart();
+    built.rail_groups = spec.host.nics / spec.rails_per_leaf;
+  }
+  RailBuilder rail(built, &builder);
   FL_RETURN_IF_ERROR(rail.Reserve());
   for (uint32_t pod = 0; pod < spec.pods; ++pod) rail.AddPod();
   if (spec.cores > 0) rail.AddCores();

@@ -28,9 +28,11 @@ struct RailSpec {
   uint32_t hosts_per_segment = 16;  // >= 1
   uint32_t rails_per_leaf = 1;      // divides host.nics; 2 halves the number of leaves and doubles their ports
   uint32_t rail_groups = 1;         // divides host.nics / rails_per_leaf; more than one needs cores
-  uint32_t spines = 8;              // per pod, rail group and plane (or shared by the planes), >= 1
+  uint32_t spines = 8;              // per pod, rail group and plane (or shared by the planes); >= 1, but see rail_only
   uint32_t cores = 0;               // per plane, or in all with shared_planes; 0 = two layers
   bool shared_planes = false;
+  // Nothing joins the rails: each has spines of its own, or none (0) where one leaf has all hosts. Not with cores.
+  bool rail_only = false;
   CoreWiring core_wiring = CoreWiring::kGrouped;
   UplinkSpec leaf_uplink = {};
   UplinkSpec core_uplink = {};
