@@ -34,6 +34,7 @@
 #include "experiments/lab-eight-jobs/lab_eight_jobs.h"
 #include "experiments/lab-link-failure/lab_link_failure.h"
 #include "experiments/lab-torch/lab_torch.h"
+#include "experiments/monkey-tree/monkey_tree.h"
 #include "experiments/packet-level/packet_level.h"
 #include "experiments/policy-default/policy_default.h"
 #include "experiments/spraying/spraying.h"
@@ -74,6 +75,7 @@ std::vector<experiment::Experiment> AllExperiments() {
       {"policy-default", FindEmbeddedText("experiments/policy-default/paper.yaml"), policy_default::Run},
       {"packet-level", FindEmbeddedText("experiments/packet-level/paper.yaml"), packet_level::Run, true},
       {"spraying", FindEmbeddedText("experiments/spraying/paper.yaml"), spraying::Run},
+      {"monkey-tree", FindEmbeddedText("experiments/monkey-tree/paper.yaml"), monkey_tree::Run},
       {"lab-eight-jobs", FindEmbeddedText("experiments/lab-eight-jobs/paper.yaml"), lab_eight_jobs::Run},
       {"lab-bonded-ports", FindEmbeddedText("experiments/lab-bonded-ports/paper.yaml"), lab_bonded_ports::Run},
       {"lab-link-failure", FindEmbeddedText("experiments/lab-link-failure/paper.yaml"), lab_link_failure::Run},

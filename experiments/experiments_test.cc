@@ -100,6 +100,22 @@ TEST(SprayingTest, WithoutOversubscriptionNothingIsLeftToOrder) {
   EXPECT_NE(OursOf(result, "8:1: crux+spray - spray"), 0);
 }
 
+// A rack has eight hosts: so many torn segments are never too many, nothing moves, and perfect paths are left. Fewer
+// move more jobs.
+TEST(MonkeyTreeExperimentTest, TheBoundDecidesHowMuchMoves) {
+  const experiment::ExperimentResult result = RunReduced("monkey-tree");
+  const auto at_full_load = [&](const std::string& row) { return OursOf(result, "load 1.0: " + row); };
+  EXPECT_EQ(at_full_load("8 torn segments a rack, jobs moved"), 0);
+  for (const std::string what : {", mean slowdown", ", p99 slowdown"}) {
+    EXPECT_EQ(at_full_load("8 torn segments a rack" + what), at_full_load("perfect paths" + what));
+    EXPECT_EQ(at_full_load("2 torn segments a rack" + what), at_full_load("MonkeyTree" + what))
+        << "there are 16 spines";
+  }
+  EXPECT_GT(at_full_load("2 torn segments a rack, jobs moved"), at_full_load("4 torn segments a rack, jobs moved"));
+  EXPECT_LT(at_full_load("MonkeyTree, mean slowdown"), at_full_load("MonkeyTree and ecmp, mean slowdown"));
+  EXPECT_LT(at_full_load("MonkeyTree and ecmp, mean slowdown"), at_full_load("ecmp, mean slowdown"));
+}
+
 // Section 5 of the specification, worked by hand.
 TEST(CruxExamplesTest, MeetsTheNumbersWorkedByHand) {
   const experiment::ExperimentResult result = RunReduced("crux-examples");
