@@ -5,11 +5,13 @@
 #include <memory>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/random.h"
 #include "topology/clos_fabrics.h"
 #include "traffic/crux/crux_policy.h"
 #include "traffic/crux/priority_compression.h"
+#include "traffic/plan_memory.h"
 #include "traffic/policy_registry.h"
 #include "traffic/traffic_example.h"
 
@@ -82,6 +84,88 @@ BENCHMARK(BM_CruxPlan)
     ->Args({100, 100000})
     ->Args({1000, 100000})
     ->Unit(benchmark::kMillisecond);
+
+// A cluster of BM_CruxPlan in which one job after the other, drawn at random, leaves and comes back, with and without
+// memory.
+class ComingAndGoing {
+ public:
+  explicit ComingAndGoing(const benchmark::State& state)
+      : num_jobs_(static_cast<uint32_t>(state.range(0))),
+        remembers_(state.range(2) != 0),
+        cluster_(MakeBusyCluster(MakeLargeClos(static_cast<uint32_t>(state.range(1))), num_jobs_,
+                                 static_cast<uint32_t>(state.range(1)) / 8 / num_jobs_)),
+        in_force_(num_jobs_),
+        away_(num_jobs_) {
+    for (int i = 0; i < 2; ++i) Adopt(Plan());
+  }
+
+  void TakeJobAway() {
+    away_ = static_cast<uint32_t>(random_.Below(num_jobs_));
+    in_force_[away_] = JobPlan();
+  }
+  void BringItBack() { away_ = num_jobs_; }
+  TrafficPlan Plan() {
+    views_.clear();
+    for (const JobView& job : cluster_->Snapshot().jobs) {
+      const uint32_t j = job.id.value();
+      if (j == away_) continue;
+      views_.push_back(job);
+      views_.back().paths = in_force_[j].paths;
+      views_.back().level = in_force_[j].level;
+    }
+    TrafficSnapshot snapshot = cluster_->Snapshot();
+    snapshot.jobs = views_;
+    return remembers_ ? policy_.PlanAgain(snapshot, &memory_) : policy_.Plan(snapshot);
+  }
+  void Adopt(TrafficPlan plan) {
+    for (JobPlan& job : plan.jobs) in_force_[job.id.value()] = std::move(job);
+  }
+
+ private:
+  const uint32_t num_jobs_;
+  const bool remembers_;
+  const std::unique_ptr<ExampleCluster> cluster_;
+  const crux::CruxPolicy policy_{{}};
+  PlanMemory memory_;
+  std::vector<JobPlan> in_force_;  // [job]
+  std::vector<JobView> views_;     // of the last plan
+  uint32_t away_;                  // the job that is, or none
+  Random random_{7};
+};
+
+void BM_OneArrival(benchmark::State& state) {
+  ComingAndGoing cluster(state);
+  for (auto _ : state) {
+    state.PauseTiming();
+    cluster.TakeJobAway();
+    cluster.Adopt(cluster.Plan());
+    cluster.BringItBack();
+    state.ResumeTiming();
+    cluster.Adopt(cluster.Plan());
+  }
+}
+
+void BM_OneDeparture(benchmark::State& state) {
+  ComingAndGoing cluster(state);
+  for (auto _ : state) {
+    cluster.TakeJobAway();
+    cluster.Adopt(cluster.Plan());
+    state.PauseTiming();
+    cluster.BringItBack();
+    cluster.Adopt(cluster.Plan());
+    state.ResumeTiming();
+  }
+}
+
+#define FL_ONE_CHANGE(name)                     \
+  BENCHMARK(name)                               \
+      ->ArgNames({"jobs", "gpus", "memory"})    \
+      ->ArgsProduct({{100}, {12000}, {0, 1}})   \
+      ->ArgsProduct({{1000}, {100000}, {0, 1}}) \
+      ->Iterations(8)                           \
+      ->Unit(benchmark::kMillisecond)
+FL_ONE_CHANGE(BM_OneArrival);
+FL_ONE_CHANGE(BM_OneDeparture);
 
 // What the simulation of a trace pays at every arrival and departure: 30 jobs of 24 GPUs.
 void BM_TracePlan(benchmark::State& state, std::string_view name) {
