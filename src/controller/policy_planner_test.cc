@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <span>
+#include <vector>
+
 #include "topology/clos_fabrics.h"
+#include "traffic/policy_registry.h"
 
 namespace fairlead::controller {
 namespace {
@@ -82,6 +87,34 @@ TEST_F(PolicyPlannerTest, TheRouterIsToldOnceOfAllChanges) {
 TEST_F(PolicyPlannerTest, APolicyThatForgetsAJobIsStopped) {
   policy_.num_left_out = 1;
   EXPECT_DEATH(planner_.Plan(planner_.Snapshot(views_)), "must plan every job");
+}
+
+// Two jobs between two hosts, planned by Crux.
+TEST(PolicyPlannerMemoryTest, IsKeptUntilLinksChangeAndNotShortenedByPlansApart) {
+  const topology::Fabric fabric = topology::BuildClos(topology::ClosSpec()).value();
+  const std::unique_ptr<traffic::TrafficPolicy> policy = traffic::CreatePolicy("crux", {}).value();
+  model::Iteration iteration;
+  iteration.compute_time = Seconds(1);
+  iteration.work = Flop(1e15);
+  iteration.phases.push_back({.name = "", .num_flows = 1});
+  iteration.flows.push_back({fabric.first_gpu(HostId(0)), fabric.first_gpu(HostId(1)), Bytes(1e9)});
+  std::vector<traffic::JobView> views(2);
+  for (uint32_t j = 0; j < 2; ++j) {
+    views[j].id = JobId(j);
+    views[j].iteration = &iteration;
+  }
+  PolicyPlanner planner(fabric, *policy, {});
+  planner.Plan(planner.Snapshot(views));
+  EXPECT_EQ(planner.memory().selection().num_jobs(), 2u);
+  planner.PlanApart(planner.Snapshot(std::span(views).last(1)));
+  EXPECT_EQ(planner.memory().selection().num_jobs(), 2u);
+  planner.SetHealth(LinkId(0), 0.5);
+  planner.Refresh();
+  EXPECT_EQ(planner.memory().selection().num_jobs(), 0u);
+
+  PolicyPlanner forgetful(fabric, *policy, {.remembers_plans = false});
+  forgetful.Plan(forgetful.Snapshot(views));
+  EXPECT_EQ(forgetful.memory().selection().num_jobs(), 0u);
 }
 
 }  // namespace
