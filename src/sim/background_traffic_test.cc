@@ -205,6 +205,11 @@ TEST(BackgroundTrafficTest, MistakesAreNamed) {
   EXPECT_THAT(ErrorOf("storage: {hosts: [h7]}\njobs: [{gpus: 1, compute_s: 1, checkpoint_s: 10}]\n"),
               HasSubstr("expected checkpoint_mb"));
   EXPECT_THAT(ErrorOf(kIdleJob + Chat(1, 0) + "detail: agents\n"), HasSubstr("beside detail: agents"));
+  // The same where a command asks for agents.
+  Scenario scenario = ParseScenario(Text(kIdleJob + Chat(1, 0), 10), "s.yaml", {}).value();
+  scenario.simulates_agents = true;
+  scenario.policies = {"ecmp"};
+  EXPECT_THAT(CheckAgents(scenario).message(), HasSubstr("leave kv_transfers"));
   EXPECT_THAT(ErrorOf("allocation: fcfs\nstorage: {hosts: [h7]}\njobs: [{gpus: 1, compute_s: 1, iterations: 5}]\n"),
               HasSubstr("beside allocation"));
 }

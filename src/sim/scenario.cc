@@ -537,6 +537,9 @@ Status CheckAgents(const Scenario& scenario) {
     const auto policy = traffic::FindLivePolicy(name);
     if (!policy.ok()) return InvalidArgument("agents are simulated: " + policy.status().message());
   }
+  if (!scenario.background.is_empty() || !scenario.migration.empty()) {
+    return InvalidArgument("agents are simulated: leave kv_transfers, checkpoint_s and migration out");
+  }
   const controller::ControllerOptions& options = scenario.simulation.controller;
   if (options.profile_jobs) {
     return InvalidArgument("agents are simulated: they measure jobs themselves; leave profile_jobs out");

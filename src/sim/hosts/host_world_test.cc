@@ -149,8 +149,11 @@ TEST(HostWorldTest, TheSameSeedTheSameRun) {
 
 // Whatever is simulated, the account adds up, links carry no more than they can, and nothing takes less than alone.
 TEST(HostWorldTest, LawsOfRunsHold) {
-  const RandomScenarioOptions options = {
-      .profiling = false, .max_jobs = 6, .max_simulated_s = 20, .policies = {"ecmp", "c4p", "crux-levels", "crux+c4p"}};
+  const RandomScenarioOptions options = {.profiling = false,
+                                         .background = false,
+                                         .max_jobs = 6,
+                                         .max_simulated_s = 20,
+                                         .policies = {"ecmp", "c4p", "crux-levels", "crux+c4p"}};
   const std::atomic<bool> stop = false;
   uint32_t num_run = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
