@@ -31,11 +31,11 @@ class StreamTotals {
     if (num_messages_ == 0) {
       text += "no message has ended";
     } else {
-      text +=
-          fmt::format("{} of {} GB on average took {} at the median, {} for 99 of 100, {} as long as alone",
-                      FormatCount(num_messages_, "message"),
-                      FormatShort(gigabytes_ / static_cast<double>(num_messages_)), FormatDuration(p50_s_ / num_runs_),
-                      FormatDuration(p99_s_ / num_runs_), FormatSlowdown(slowdown_ / num_runs_));
+      text += fmt::format(
+          "{} of {} GB on average took {} at the median and at most {} in 99 of 100 cases, {} as long as alone",
+          FormatCount(num_messages_, "message"), FormatShort(gigabytes_ / static_cast<double>(num_messages_)),
+          FormatDuration(p50_s_ / num_runs_), FormatDuration(p99_s_ / num_runs_),
+          FormatSlowdown(slowdown_ / num_runs_));
     }
     if (num_unfinished_ > 0) text += fmt::format("; {} had not ended", FormatCount(num_unfinished_));
     if (num_skipped_ > 0) text += fmt::format("; {} were due before the last one had ended", FormatCount(num_skipped_));

@@ -114,7 +114,7 @@ Document RenderLosses(const JobExplanation& e) {
   if (!HasLosses(e)) return "";
   TextTable table({{"why", Align::kLeft, "",
                     "shares the link, yields to a more important job, self (its own flows collide), capacity (the link "
-                    "is down or weak)"},
+                    "is down or weak), background (checkpoints, traffic of inference)"},
                    {"other job", Align::kLeft},
                    {"GPUs", Align::kRight},
                    {"level", Align::kRight, "", kLevelMeaning},

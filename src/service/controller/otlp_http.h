@@ -5,6 +5,7 @@
 //             answer, or something that is no HTTP: another time, not before Retry-After (seconds or a date). All else
 //             will be the same another time: redirects, too, are not followed.
 // Bounds      a request has `deadline` from connecting to the end of the answer; 64 KiB of an answer are read.
+// Needs       a process that ignores SIGPIPE, as the daemon does: a collector may close while a request is written.
 // Reference   OpenTelemetry Protocol 1.x, OTLP/HTTP.
 #pragma once
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -28,6 +29,9 @@ using ::testing::IsEmpty;
 
 // Far beyond the deadlines below; a busy machine is slow.
 constexpr std::chrono::seconds kHttpPatience{10};
+
+// As the daemon does: some of these collectors close while they are written to.
+[[maybe_unused]] const auto kIgnoresClosedPipes = std::signal(SIGPIPE, SIG_IGN);
 
 // Does with each connection what it was told to, one after the other.
 class RawServer {
