@@ -1,7 +1,6 @@
 #include "traffic/job_candidates.h"
 
 #include <algorithm>
-#include <cstring>
 #include <unordered_map>
 
 #include "base/random.h"
@@ -50,8 +49,9 @@ void JobCandidates::Collect(std::span<const model::FlowDemand> flows, const Cand
 }
 
 bool JobCandidates::IsSame(const List& list, const topology::PathCandidates& candidates) const {
+  const std::span<const LinkId> mine = MiddlesOf(list);
   return list.num_candidates == candidates.num_candidates && list.length == candidates.middle_length &&
-         std::memcmp(MiddlesOf(list).data(), candidates.middles.data(), candidates.middles.size_bytes()) == 0;
+         std::equal(mine.begin(), mine.end(), candidates.middles.begin(), candidates.middles.end());
 }
 
 uint32_t JobCandidates::AddList(const topology::PathCandidates& candidates) {

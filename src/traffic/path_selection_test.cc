@@ -266,7 +266,8 @@ struct Instance {
       ways.head = {Link(8)};
       ways.tail = {Link(9)};
       ways.middle_length = 2;
-      for (uint64_t i = 0; i < 2 * (1 + random.Below(4)); ++i) {
+      const uint64_t num_links = 2 * (1 + random.Below(4));
+      for (uint64_t i = 0; i < num_links; ++i) {
         ways.middles.emplace_back(static_cast<uint32_t>(random.Below(8)));
       }
       candidates.Set(pair, pair + 100, ways);
