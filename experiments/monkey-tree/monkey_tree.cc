@@ -103,7 +103,8 @@ Result<double> MeanWork(const experiment::RunContext& context) {
   double weights = 0;
   for (size_t j = 0; j < report.runs.front().jobs.size(); ++j) {
     const sim::JobResult& job = report.runs.front().jobs[j];
-    const double weight = kKinds[j / kSizes.size()].weight;
+    const size_t kind = j / kSizes.size();
+    const double weight = kKinds[kind].weight;
     gpu_s += weight * job.num_gpus * job.solo_iteration_s;
     weights += weight;
   }

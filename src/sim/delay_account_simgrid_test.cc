@@ -118,7 +118,7 @@ class Outside {
         senders.back()->seal();
         zone_->add_route(senders.back()->get_netpoint(), nullptr, nullptr, nullptr, route, false);
       }
-      actors_.push_back([this, job, latency_s = 2 * crowd.message_s, senders, play = ends_s_.size() - 1, j] {
+      actors_.emplace_back([this, job, latency_s = 2 * crowd.message_s, senders, play = ends_s_.size() - 1, j] {
         sg4::this_actor::sleep_for(job.start_s);
         for (uint32_t i = 0; i < job.iterations; ++i) {
           sg4::this_actor::sleep_for(job.compute_s * job.start_fraction);

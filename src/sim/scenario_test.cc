@@ -283,7 +283,8 @@ TEST(ScenarioTest, EventsOfNodesAndPlanesAreThoseOfTheirCables) {
   EXPECT_EQ(parse("plane: 1")->link_events.size(), 20u);
   EXPECT_EQ(parse("link: h1/nic0->leaf0")->link_events.size(), 2u);
   EXPECT_EQ(parse("link: h1/nic0->leaf0, both_directions: false")->link_events.size(), 1u);
-  for (const LinkEvent& event : parse("plane: 1")->link_events) EXPECT_EQ(event.health, 0.5);
+  const auto plane = parse("plane: 1");
+  for (const LinkEvent& event : plane->link_events) EXPECT_EQ(event.health, 0.5);
   EXPECT_THAT(parse("node: h1/gpu0").status().message(), HasSubstr("no switch or NIC 'h1/gpu0'"));
   EXPECT_THAT(parse("plane: 2").status().message(), HasSubstr("expected a number below 2"));
   EXPECT_THAT(parse("plane: 1, link: h1/nic0->leaf0").status().message(), HasSubstr("link"));

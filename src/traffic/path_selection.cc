@@ -164,7 +164,7 @@ class PathSelector {
   size_t FindBestIndex(const PathRequest& request, const WholePaths& candidates);
   size_t FindInForceIndex(const PathRequest& request, const WholePaths& candidates) const;
   PathCost CostOfIndex(const PathRequest& request, const WholePaths& candidates, size_t index);
-  void PlaceJob(const PathRequest& request, const JobCandidates& candidates, std::vector<model::Path>* paths);
+  void PlaceJob(const PathRequest& request, const JobCandidates& of_job, std::vector<model::Path>* paths);
 
   const LinkTable table_;
   const PathSelectionOptions& options_;

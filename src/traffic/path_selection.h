@@ -84,11 +84,11 @@ struct PathSelection {
   double load(LinkId link) const { return links[link].load; }
 };
 
-// Args: requests of different jobs. memory: of earlier selections with the same links, candidates and options, or null;
+// Args: requests of different jobs. source: of the flows' equal-cost paths.
+// memory: of earlier selections with the same links, source and options, or null;
 // it changes what is looked at (selection_memory.h), never what comes out.
 // Paper: section 4.1.
-PathSelection SelectPaths(std::span<const PathRequest> requests, const LinkTable& links,
-                          const CandidateSource& candidates, const PathSelectionOptions& options,
-                          SelectionMemory* memory = nullptr);
+PathSelection SelectPaths(std::span<const PathRequest> requests, const LinkTable& links, const CandidateSource& source,
+                          const PathSelectionOptions& options, SelectionMemory* memory = nullptr);
 
 }  // namespace fairlead::traffic
