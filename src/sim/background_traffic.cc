@@ -33,11 +33,12 @@ BackgroundTraffic::BackgroundTraffic(const topology::Fabric& fabric, const Backg
       engine_(engine),
       carried_(carried),
       in_force_(in_force),
-      router_(fabric),
       source_(background.spec, fabric, options.seed),
       next_id_(options.first_id.value()),
       totals_(background.spec.kv_transfers.size() + 1) {
-  FL_CHECK(background.spec.is_empty() || background.routing != nullptr);
+  if (background.spec.is_empty()) return;
+  FL_CHECK(background.routing != nullptr);
+  router_.emplace(fabric);
 }
 
 uint32_t BackgroundTraffic::LevelOf(size_t stream) const {
@@ -50,7 +51,7 @@ controller::SetTraffic BackgroundTraffic::Route(const JobState& message) const {
   view.id = message.id;
   view.iteration = message.iteration;
   view.paths = message.paths;
-  traffic::TrafficPlan plan = background_.routing->Plan({.router = &router_,
+  traffic::TrafficPlan plan = background_.routing->Plan({.router = &*router_,
                                                          .health = health_ ? &*health_ : nullptr,
                                                          .jobs = std::span(&view, 1),
                                                          .hash_seed = options_.hash_seed});
@@ -73,7 +74,7 @@ bool BackgroundTraffic::Begin() {
     flight.writer = message.writer;
     flight.iteration = std::make_unique<model::Iteration>(std::move(message.iteration));
     if (background_.forwards_by_rail) collective::ForwardByRail(fabric_, flight.iteration.get());
-    if (background_.latency) collective::SetLatencies(*background_.latency, router_, flight.iteration.get());
+    if (background_.latency) collective::SetLatencies(*background_.latency, *router_, flight.iteration.get());
     flight.state = std::make_unique<JobState>(
         CreateJobState(id, 0, 1, *flight.iteration, options_.detail, now, options_.num_bins));
     JobState& state = *flight.state;
@@ -107,7 +108,8 @@ void BackgroundTraffic::End(std::vector<JobId>* finished) {
 }
 
 void BackgroundTraffic::SetHealth(const topology::LinkHealth& health) {
-  router_.SetHealth(health);
+  if (!router_) return;
+  router_->SetHealth(health);
   health_ = health;
   for (const auto& [id, flight] : in_flight_) in_force_->Adopt(Route(*flight.state));
 }

@@ -92,7 +92,7 @@ class BackgroundTraffic {
   RunEngine* engine_;
   CarriedAccount* carried_;
   TrafficInForce* in_force_;
-  topology::Router router_;
+  std::optional<topology::Router> router_;      // nothing where there is no traffic
   std::optional<topology::LinkHealth> health_;  // nothing: all healthy
   BackgroundSource source_;
   uint32_t next_id_;
