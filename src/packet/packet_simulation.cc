@@ -5,8 +5,9 @@
 #include <cmath>
 #include <deque>
 #include <limits>
+#include <map>
 #include <numeric>
-#include <queue>
+#include <set>
 
 #include "base/check.h"
 #include "base/random.h"
@@ -56,6 +57,7 @@ struct Piece {
 struct ConnectionState {
   std::deque<Piece> waiting;  // new, in order
   std::deque<Piece> again;    // trimmed packets; they go first
+  size_t num_unfinished = 0;  // messages that are ready and have not arrived
   // kMarking
   RateControl rate;
   double window = 0;     // bytes of payload
@@ -80,18 +82,35 @@ struct PullState {
   }
 };
 
-enum class EventKind : uint8_t { kReady, kSent, kArrived, kAcknowledged, kTrimKnown, kPulled, kPullTimer, kSendTimer };
+enum class EventKind : uint8_t {
+  kReady,
+  kSent,
+  kArrived,
+  kAcknowledged,
+  kTrimKnown,
+  kPulled,
+  kPullTimer,
+  kSendTimer,
+  kWake
+};
 
 struct Event {
   int64_t at = 0;
   uint64_t order = 0;
   EventKind kind = EventKind::kReady;
   bool marked = false;
-  uint32_t subject = 0;  // message, packet, connection or link, by kind
+  uint32_t subject = 0;  // message, packet, connection, link or partition, by kind
   uint32_t bytes = 0;
   uint32_t message = 0;
 
   bool operator>(const Event& other) const { return at != other.at ? at > other.at : order > other.order; }
+};
+
+// A partition that is steady, since it was taken out of the heap.
+struct SkippedPartition {
+  int64_t since = 0;
+  int64_t until = 0;          // at the latest
+  std::vector<Event> events;  // of its packets and timers, as they stood
 };
 
 class Simulation {
@@ -113,7 +132,11 @@ class Simulation {
 
   void Add(Event event) {
     event.order = num_events_++;
-    events_.push(event);
+    Push(event);
+  }
+  void Push(const Event& event) {
+    events_.push_back(event);
+    std::ranges::push_heap(events_, std::greater());
   }
   void Handle(const Event& event);
 
@@ -136,9 +159,23 @@ class Simulation {
 
   uint32_t NewPacket();
 
+  // Of skipped steady states.
+  bool IsSkipped(uint32_t connection) const {
+    return partitions_ && skipped_.contains(partitions_->OfConnection(connection));
+  }
+  void BeginConnection(uint32_t connection);
+  void EndConnection(uint32_t connection);
+  void NoteArrival(uint32_t connection, uint32_t bytes);
+  // How long the partition can go on as it does, picoseconds: until the message that is sent by one of its connections
+  // has one packet left. 0: an earlier message has not arrived yet.
+  int64_t SteadySpan(const Partition& partition) const;
+  uint32_t PartitionOf(const Event& event) const;
+  void Skip(uint32_t partition, int64_t span);
+  void Resume(uint32_t partition);
+
   const PacketWorkload& workload_;
   PacketOptions options_;
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<Event> events_;  // a heap
   uint64_t num_events_ = 0;
   int64_t now_ = 0;
   std::vector<Packet> packets_;
@@ -151,6 +188,8 @@ class Simulation {
   std::vector<size_t> waits_;          // [message] for so many others
   std::vector<std::vector<uint32_t>> followers_;
   Random random_;
+  std::optional<PartitionTable> partitions_;      // with skip_steady
+  std::map<uint32_t, SkippedPartition> skipped_;  // [partition]
   PacketResult result_;
 };
 
@@ -170,6 +209,7 @@ Simulation::Simulation(const PacketWorkload& workload, const PacketOptions& opti
       pulls_(workload.links.size()),
       followers_(workload.messages.size()),
       random_(options.seed) {
+  if (options.skip_steady) partitions_.emplace(workload, *options.skip_steady, options.payload);
   for (size_t c = 0; c < workload.connections.size(); ++c) {
     const Connection& connection = workload.connections[c];
     const double line_rate = workload.links[connection.paths[0].front()].bytes_per_s;
@@ -203,9 +243,11 @@ Simulation::Simulation(const PacketWorkload& workload, const PacketOptions& opti
 
 PacketResult Simulation::Run() {
   while (!events_.empty()) {
-    const Event event = events_.top();
-    events_.pop();
+    std::ranges::pop_heap(events_, std::greater());
+    const Event event = events_.back();
+    events_.pop_back();
     now_ = event.at;
+    ++result_.num_events;
     Handle(event);
   }
   for (const LinkState& link : links_) result_.queue_max.push_back(static_cast<double>(link.waiting_max));
@@ -238,18 +280,28 @@ void Simulation::Handle(const Event& event) {
     case EventKind::kSendTimer:
       connections_[event.subject].has_timer = false;
       return TrySend(event.subject);
+    case EventKind::kWake: {
+      const auto skipped = skipped_.find(event.subject);
+      if (skipped != skipped_.end() && skipped->second.until == now_) Resume(event.subject);
+      return;
+    }
   }
 }
 
 void Simulation::MessageReady(uint32_t message) {
   const Message& ready = workload_.messages[message];
   result_.ready_s[message] = static_cast<double>(now_) / kPicoseconds;
-  connections_[ready.connection].waiting.push_back({message, ready.bytes});
-  TrySend(ready.connection);
+  ConnectionState& state = connections_[ready.connection];
+  state.waiting.push_back({message, ready.bytes});
+  if (state.num_unfinished++ == 0) BeginConnection(ready.connection);
+  // In a partition that is skipped it waits behind another message.
+  if (!IsSkipped(ready.connection)) TrySend(ready.connection);
 }
 
 void Simulation::MessageDone(uint32_t message) {
   result_.finish_s[message] = static_cast<double>(now_) / kPicoseconds;
+  const uint32_t connection = workload_.messages[message].connection;
+  if (--connections_[connection].num_unfinished == 0) EndConnection(connection);
   for (const uint32_t follower : followers_[message]) {
     if (--waits_[follower] > 0) continue;
     const int64_t at = now_ + ToPicoseconds(workload_.messages[follower].delay_s);
@@ -410,6 +462,7 @@ void Simulation::Deliver(uint32_t index) {
   if (packet.lost > 0) return;
   left_[packet.message] -= packet.payload;
   if (left_[packet.message] == 0) MessageDone(packet.message);
+  NoteArrival(packet.connection, packet.payload);
 }
 
 void Simulation::QueuePull(uint32_t connection) {
@@ -436,6 +489,106 @@ void Simulation::SendPull(uint32_t link) {
   if (state.empty()) return;
   state.has_timer = true;
   Add({.at = state.next, .kind = EventKind::kPullTimer, .subject = link});
+}
+
+void Simulation::BeginConnection(uint32_t connection) {
+  if (!partitions_) return;
+  for (const uint32_t link : partitions_->LinksOf(connection)) Resume(partitions_->OfLink(link));
+  partitions_->Join(connection, now_);
+}
+
+void Simulation::EndConnection(uint32_t connection) {
+  if (partitions_) partitions_->Leave(connection, now_);
+}
+
+void Simulation::NoteArrival(uint32_t connection, uint32_t bytes) {
+  if (!partitions_ || partitions_->OfConnection(connection) == PartitionTable::kNone) return;
+  const uint32_t index = partitions_->OfConnection(connection);
+  Partition& partition = partitions_->at(index);
+  if (!partition.history.OnArrival(partitions_->PlaceOf(connection), bytes, now_) || !partition.history.IsSteady()) {
+    return;
+  }
+  const int64_t span = SteadySpan(partition);
+  if (span >= partition.history.LastSampleSpan()) Skip(index, span);
+}
+
+int64_t Simulation::SteadySpan(const Partition& partition) const {
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t place = 0; place < partition.members.size(); ++place) {
+    const ConnectionState& state = connections_[partition.members[place]];
+    if (state.num_unfinished != state.waiting.size()) return 0;
+    const double rate = partition.history.RateOf(place);
+    const uint64_t packets = (state.waiting.front().bytes - 1) / options_.payload;
+    if (rate > 0) least = std::min(least, static_cast<double>(packets * options_.payload) / rate);
+  }
+  return static_cast<int64_t>(least);
+}
+
+uint32_t Simulation::PartitionOf(const Event& event) const {
+  switch (event.kind) {
+    case EventKind::kSent:
+    case EventKind::kArrived:
+      return partitions_->OfConnection(packets_[event.subject].connection);
+    case EventKind::kAcknowledged:
+    case EventKind::kTrimKnown:
+    case EventKind::kPulled:
+    case EventKind::kSendTimer:
+      return partitions_->OfConnection(event.subject);
+    case EventKind::kPullTimer:
+      return partitions_->OfLink(event.subject);
+    case EventKind::kReady:
+    case EventKind::kWake:
+      break;
+  }
+  return PartitionTable::kNone;
+}
+
+void Simulation::Skip(uint32_t partition, int64_t span) {
+  SkippedPartition& skipped = skipped_[partition];
+  skipped.since = now_;
+  skipped.until = now_ + span;
+  const auto mine =
+      std::ranges::partition(events_, [&](const Event& event) { return PartitionOf(event) != partition; });
+  skipped.events.assign(mine.begin(), mine.end());
+  events_.erase(mine.begin(), mine.end());
+  std::ranges::make_heap(events_, std::greater());
+  Add({.at = skipped.until, .kind = EventKind::kWake, .subject = partition});
+}
+
+void Simulation::Resume(uint32_t index) {
+  const auto found = skipped_.find(index);
+  if (found == skipped_.end()) return;
+  const SkippedPartition skipped = std::move(found->second);
+  skipped_.erase(found);
+  const int64_t span = now_ - skipped.since;
+  Partition& partition = partitions_->at(index);
+  SteadyState& steady = result_.steady_states.emplace_back();
+  steady.start_s = static_cast<double>(skipped.since) / kPicoseconds;
+  steady.length_s = static_cast<double>(span) / kPicoseconds;
+  steady.connections = partition.members;
+  std::set<uint32_t> receivers;  // links
+  for (size_t place = 0; place < partition.members.size(); ++place) {
+    const uint32_t connection = partition.members[place];
+    ConnectionState& state = connections_[connection];
+    Piece& piece = state.waiting.front();
+    const double rate = partition.history.RateOf(place);
+    const auto sent = std::min(static_cast<uint64_t>(std::llround(rate * static_cast<double>(span) / options_.payload)),
+                               (piece.bytes - 1) / options_.payload);
+    piece.bytes -= sent * options_.payload;
+    left_[piece.message] -= sent * options_.payload;
+    result_.packets_skipped += sent;
+    result_.bytes_skipped += sent * options_.payload;
+    state.next_send += span;
+    state.rate.ShiftBy(span);
+    receivers.insert(workload_.connections[connection].paths[0].back());
+    steady.rates.push_back(rate * kPicoseconds);
+  }
+  for (const uint32_t link : receivers) pulls_[link].next += span;
+  for (Event event : skipped.events) {
+    event.at += span;
+    Push(event);
+  }
+  partition.history.Restart(partition.members.size(), now_);
 }
 
 }  // namespace

@@ -11,17 +11,24 @@
 //                       trim_packets cuts off the payload of what comes next and sends the header ahead of all data.
 //                       After a first window the receiver pulls each further packet, at the speed of its link.
 // Cost        O(log events) for each packet and hop; about a million packets and hops in half a second.
-// Guarantees  same workload, options and seed: same result. Packets sent = delivered + trimmed.
+//             `skip_steady` (Wormhole) takes a partition of connections (steady_state.h) whose rates have settled out
+//             of the heap with all its events; when the first of its messages nears its end, or a connection comes that
+//             shares a link with it, they go on as much later, with queues and timers as they were, and what the rates
+//             amount to in between has been sent.
+// Guarantees  same workload, options and seed: same result. Packets sent = delivered + trimmed; those of steady states
+//             are counted apart. What is skipped in one partition changes no time of another.
 // Differs     acknowledgements, pulls and notices of trimmed packets take time and no bandwidth. A receiver does not
 //             pull what a sender does not have, and knows so at once. No PFC, no timeouts, no losses.
 // Oracle      closed forms in packet_simulation_test.cc.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "packet/packet_workload.h"
 #include "packet/rate_control.h"
+#include "packet/steady_state.h"
 
 namespace fairlead::packet {
 
@@ -46,9 +53,20 @@ struct PacketOptions {
   uint32_t trim_packets = 8;
   uint32_t first_window = 23;  // packets
 
+  // Nothing: every packet is sent.
+  std::optional<SteadyStateOptions> skip_steady;
+
   uint64_t seed = 1;  // of marks and orders of paths
 
   double goodput() const { return static_cast<double>(payload) / static_cast<double>(payload + header); }
+};
+
+// A span that was skipped.
+struct SteadyState {
+  double start_s = 0;
+  double length_s = 0;
+  std::vector<uint32_t> connections;
+  std::vector<double> rates;  // [index in connections], bytes of payload a second
 };
 
 struct PacketResult {
@@ -58,7 +76,11 @@ struct PacketResult {
   uint64_t packets_delivered = 0;  // with their payload
   uint64_t packets_trimmed = 0;
   uint64_t packets_marked = 0;
-  uint64_t bytes_delivered = 0;   // of payload
+  uint64_t bytes_delivered = 0;  // of payload
+  uint64_t packets_skipped = 0;  // of steady states, neither sent nor delivered
+  uint64_t bytes_skipped = 0;
+  uint64_t num_events = 0;  // handled: what the simulation costs
+  std::vector<SteadyState> steady_states;
   std::vector<double> queue_max;  // [link] most bytes that waited, all levels
 };
 

@@ -10,18 +10,12 @@
 #include <vector>
 
 #include "base/random.h"
+#include "packet/packet_test_links.h"
 
 namespace fairlead::packet {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr double kSpeed = 12.5e9;  // 100 Gb/s
-constexpr double kDelay = 0.5e-6;
-constexpr double kPacketS = 9078 / kSpeed;
-
-PacketLink Nic(double speed = kSpeed) { return {.bytes_per_s = speed, .delay_s = kDelay, .in_switch = false}; }
-PacketLink Port(double speed = kSpeed) { return {.bytes_per_s = speed, .delay_s = kDelay, .in_switch = true}; }
 
 PacketOptions OptionsOf(Transport transport) {
   PacketOptions options;
@@ -29,16 +23,8 @@ PacketOptions OptionsOf(Transport transport) {
   return options;
 }
 
-// `num_senders` NICs (links 0 ...) that share a last link, each with one message.
 PacketWorkload Incast(uint32_t num_senders, uint64_t bytes) {
-  PacketWorkload workload;
-  for (uint32_t s = 0; s < num_senders; ++s) workload.links.push_back(Nic());
-  workload.links.push_back(Port());
-  for (uint32_t s = 0; s < num_senders; ++s) {
-    workload.connections.push_back({.paths = {{s, num_senders}}});
-    workload.messages.push_back({.connection = s, .bytes = bytes, .after = {}});
-  }
-  return workload;
+  return SharedLink(std::vector<uint64_t>(num_senders, bytes));
 }
 
 class EachTransportTest : public testing::TestWithParam<Transport> {};

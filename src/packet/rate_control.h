@@ -47,6 +47,13 @@ class RateControl {
     }
   }
 
+  // As much later, everything is as it is now.
+  void ShiftBy(int64_t span) {
+    next_alpha_ += span;
+    next_increase_ += span;
+    last_cut_ += span;
+  }
+
   // An acknowledgement says that its packet was marked.
   void OnMark(int64_t now) {
     if (!was_marked_) {
