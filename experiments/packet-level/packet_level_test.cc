@@ -3,10 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
 
 #include "experiments/packet-level/all_cases.h"
+#include "experiments/packet-level/skipped_states.h"
 #include "experiments/packet-level/twin_case.h"
 #include "experiments/packet-level/twin_errors.h"
 
@@ -62,6 +67,34 @@ TEST(TwinCaseTest, MessagesAndComputeWaitInBoth) {
   const double one = 1e-3 + kMessage / 10 / kPayloadBytesPerS;
   EXPECT_NEAR(AllArrived(RunFluid(twin, false)), 3 * one, 1e-8);
   EXPECT_NEAR(AllArrived(RunPackets(twin, 1)), 3 * (one + kLatencyS), 1e-8);
+}
+
+// What is foretold of steady rates is right where flows are alone or share alike, and skipping is right with it.
+TEST(SkippedStatesTest, FlowsOnOneLinkAreSkippedAndForetold) {
+  const TwinCase twin = TrainingSteps(1, 1, true).front().draws.front();
+  const SkippedStates states = MeasureSkipping(twin, 1);
+  EXPECT_GT(states.saved, 4);
+  EXPECT_GT(states.skipped_share, 75);
+  EXPECT_LT(states.of_skipping.mean(), 0.1);
+  EXPECT_LT(states.of_steady_rates, 0.1);
+  EXPECT_EQ(states.of_other_marks.mean(), 0) << "four windows mark nothing";
+}
+
+// In every step all hosts send, and what a host receives in the last round is complete.
+TEST(SkippedStatesTest, StepsUseEveryHost) {
+  for (const CaseFamily& family : TrainingSteps(1, 1, true)) {
+    if (family.name.find("step") == std::string::npos) continue;
+    const TwinCase& twin = family.draws.front();
+    ASSERT_TRUE(twin.packets.Validate().ok()) << family.name;
+    std::vector<uint64_t> sent(kNumHosts);
+    std::vector<uint64_t> received(kNumHosts);
+    for (const packet::Message& message : twin.packets.messages) {
+      sent[twin.ends[message.connection].source] += message.bytes;
+      received[twin.ends[message.connection].destination] += message.bytes;
+    }
+    EXPECT_EQ(sent, received) << family.name;
+    EXPECT_GT(*std::ranges::min_element(sent), 0u) << family.name;
+  }
 }
 
 TEST(PacketLevelTest, SameNumbersAtAnyNumberOfThreads) {

@@ -84,12 +84,15 @@ uint32_t CaseBuilder::AddMessage(uint32_t connection, uint64_t bytes, std::vecto
   return static_cast<uint32_t>(twin_.packets.messages.size() - 1);
 }
 
-TwinTimes RunPackets(const TwinCase& twin, uint64_t seed) {
+packet::PacketResult SimulateTwin(const TwinCase& twin, uint64_t seed) {
   packet::PacketOptions options = twin.options;
   options.seed = seed;
-  packet::PacketResult result = SimulatePackets(twin.packets, options);
-  return {std::move(result.ready_s), std::move(result.finish_s)};
+  return SimulatePackets(twin.packets, options);
 }
+
+TwinTimes TimesOf(const packet::PacketResult& result) { return {result.ready_s, result.finish_s}; }
+
+TwinTimes RunPackets(const TwinCase& twin, uint64_t seed) { return TimesOf(SimulateTwin(twin, seed)); }
 
 namespace {
 

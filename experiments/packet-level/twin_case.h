@@ -66,6 +66,8 @@ struct TwinTimes {
   std::vector<double> finish_s;
 };
 
+packet::PacketResult SimulateTwin(const TwinCase& twin, uint64_t seed);
+TwinTimes TimesOf(const packet::PacketResult& result);
 TwinTimes RunPackets(const TwinCase& twin, uint64_t seed);
 // Args: adds_latency: a message arrives as much later as the last bit of an empty path needs.
 TwinTimes RunFluid(const TwinCase& twin, bool adds_latency);
