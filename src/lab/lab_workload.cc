@@ -234,6 +234,28 @@ Result<std::vector<model::Placement>> PlaceJobs(const sim::Scenario& scenario,
   return placements;
 }
 
+// Keys that a simulation plays and real processes would not: without this a lab would pass over them.
+Status CheckPlayable(const sim::Scenario& scenario) {
+  const struct {
+    bool is_there;
+    std::string_view key;
+    std::string_view instead;
+  } keys[] = {
+      {!scenario.allocations.empty(), "allocation", "sizes are fixed; `fairlead lab slurm` has them chosen"},
+      {!scenario.migration.empty(), "migration", "workers stay where they were placed"},
+      {!scenario.background.kv_transfers.empty(), "kv_transfers", "only jobs send"},
+      {!scenario.background.checkpoints.empty(), "checkpoint_s", "only jobs send, to each other"},
+      {!scenario.slow_gpus.empty(), "slow_gpus", "all trainers compute as fast as they are told"},
+      {!scenario.link_events.empty(), "link_events", "`fairlead lab fault` cuts and repairs cables"},
+  };
+  for (const auto& key : keys) {
+    if (!key.is_there) continue;
+    return InvalidArgument(
+        fmt::format("{}: expected none in a lab: {}. Take it out, or use `fairlead sim run`", key.key, key.instead));
+  }
+  return OkStatus();
+}
+
 // Jobs that are submitted together must not run in step: each begins somewhere in the first half second, or in the
 // compute time of an iteration where that is longer.
 double StartPhaseSeconds(const model::Iteration& iteration) {
@@ -290,6 +312,7 @@ Result<std::vector<LabJob>> PlanJobs(const sim::Scenario& scenario, const LabPla
   if (scenario.jobs.empty() || scenario.jobs.size() > kMaxJobs) {
     return InvalidArgument(fmt::format("expected 1 to {} jobs, found {}", kMaxJobs, scenario.jobs.size()));
   }
+  FL_RETURN_IF_ERROR(CheckPlayable(scenario));
   // Queue pairs of one flow of a ring stay together here, so splitting is left to JobPlanner.
   sim::Scenario whole = scenario;
   whole.qps_per_connection = 1;

@@ -1,6 +1,7 @@
 #include "lab/lab_workload.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -305,6 +306,31 @@ TEST(LabWorkload, TheScenarioMustBeThatOfTheLab) {
   const auto jobs = PlanJobs(scenario, plan, 0);
   ASSERT_FALSE(jobs.ok());
   EXPECT_NE(jobs.status().message().find("lab up"), std::string::npos);
+}
+
+// What a simulation plays and a lab would pass over is refused, by its key.
+TEST(LabWorkload, KeysThatALabDoesNotPlayAreRefused) {
+  const std::string jobs =
+      "jobs: [{name: a, hosts: [h0, h1], gpus: 2, gpus_per_host: 1, compute_s: 0.5, size_mb: 900,\n"
+      "        collective: ring-all-reduce}]\n";
+  const sim::Scenario plain = Parse(jobs);
+  const LabPlan plan = PlanLab(plain.fabric, {}).value();
+  EXPECT_TRUE(PlanJobs(plain, plan, 0).ok());
+  const auto refused = [&](const auto& change) {
+    sim::Scenario scenario = plain;
+    change(&scenario);
+    const auto planned = PlanJobs(scenario, plan, 0);
+    return planned.ok() ? "" : planned.status().message();
+  };
+  EXPECT_THAT(refused([](auto* s) { s->allocations = {"aiturbo"}; }),
+              testing::StartsWith("allocation: expected none in a lab"));
+  EXPECT_THAT(refused([](auto* s) { s->migration = "monkey-tree"; }), testing::StartsWith("migration: "));
+  EXPECT_THAT(refused([](auto* s) { s->background.kv_transfers.emplace_back(); }),
+              testing::StartsWith("kv_transfers: "));
+  EXPECT_THAT(refused([](auto* s) { s->background.checkpoints[JobId(0u)] = {}; }),
+              testing::StartsWith("checkpoint_s: "));
+  EXPECT_THAT(refused([](auto* s) { s->slow_gpus[GpuId(0u)] = 2; }), testing::StartsWith("slow_gpus: "));
+  EXPECT_THAT(refused([](auto* s) { s->link_events.emplace_back(); }), testing::StartsWith("link_events: "));
 }
 
 TEST(LabWorkload, ANameThatNoRunningJobMayHaveIsRefused) {
