@@ -331,12 +331,14 @@ void AddRun(CLI::App& sched, Invocation* invocation) {
          "the seed; jobs end early, or overrun")
       ->check(CLI::Range(1.0, 1000.0))
       ->capture_default_str();
-  run->add_option(
-         "--mtbf-h", options->mtbf_h,
-         "Hours that a node runs on the average until it fails; its jobs go back to their last checkpoint, and "
-         "policies see the nodes that are left; default: none fails")
-      ->check(CLI::Range(0.1, 1e6));
+  CLI::Option* mtbf =
+      run->add_option(
+             "--mtbf-h", options->mtbf_h,
+             "Hours that a node runs on the average until it fails; its jobs go back to their last checkpoint, and "
+             "policies see the nodes that are left; default: none fails")
+          ->check(CLI::Range(0.1, 1e6));
   run->add_option("--repair-h", options->repair_h, "Hours until a node that failed is back")
+      ->needs(mtbf)
       ->check(CLI::Range(0.1, 1e4))
       ->capture_default_str();
   run->add_option("--checkpoint-s", options->checkpoint_s, "Seconds of training between two checkpoints")
