@@ -94,7 +94,7 @@ DcqcnOperatingPoint SolveDcqcn(double capacity, double num_flows, const DcqcnOpt
                       (options.max_threshold - options.min_threshold) * std::min(1.0, marking / options.max_marking);
   return {.marking_probability = marking,
           .cnps_per_second_per_flow = cuts_per_second,
-          .queue = queue,
+          .queue = std::min(queue, options.max_threshold / 2),
           .efficiency = 1 - idle * Unfilled(hole, queue.value()),
           .synchronized_efficiency = 1 - idle * Unfilled(hole * num_flows, queue.value())};
 }

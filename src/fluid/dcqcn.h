@@ -18,14 +18,18 @@
 //             holes a second, flows that are cut together a / tau of N times the size.
 //             4. A queue with content q fills the first q bytes of a hole, the rest is lost. q is taken as exponential
 //             with the mean that marks p: min_threshold + p / max_marking * (max_threshold - min_threshold).
+//             5. The queue that is returned is that mean, but half of max_threshold at most: one that swings beyond
+//             the threshold has all its packets marked and falls back.
 // Cost        O(1): 64 evaluations of step 1, about 5 us.
 // Guarantees  p in [0, 1], efficiencies in (0, 1]; scaling all bytes and rates together changes no ratio; p grows with
 //             N.
 // Differs     the fluid model takes means of products as products of means; a simulation of the discrete algorithm
 //             needs a p that is 4 % greater. Hyper increase is left out: it takes F rounds of the byte counter (50 MB)
 //             without a CNP. So is the gain g of alpha (1/256), which the fixed point does not depend on. Swings of
-//             the queue around the fixed point are left out too (few flows, long thresholds): the efficiency is the
-//             fixed point's.
+//             the queue around the fixed point are left out too: the efficiency is the fixed point's. Packet by packet
+//             (packet/, 40 Gb/s, recovery by the timer) the queue is 6 to 20 % longer than told with 2 to 6 flows. From
+//             8 on it swings beyond max_threshold: its mean is 0.3 to 0.5 of that, 7 to 12 times as many packets are
+//             marked, and 1 to 6 % of the link stay unused instead of 0.1 % (8 to 17 % where max_threshold is 800 KB).
 // Reference   Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015, section 5 (fluid model);
 //             Zhu et al., ECN or Delay, CoNEXT 2016, section 3 (fixed point and its approximation for small p).
 // Oracle      the discrete algorithm, stepped through time, in dcqcn_test.cc.
@@ -64,7 +68,7 @@ struct DcqcnOptions {
 struct DcqcnOperatingPoint {
   double marking_probability = 0;       // of a packet
   double cnps_per_second_per_flow = 0;  // at most 1 / cnp_interval
-  Bytes queue;                          // mean, at most max_threshold
+  Bytes queue;                          // mean, at most half of max_threshold
   // Share of the link's capacity that is used: when flows are cut independently of each other, and when all are cut at
   // the same time.
   double efficiency = 1;

@@ -131,7 +131,7 @@ TEST(DcqcnTest, MoreFlowsAreMarkedMore) {
       EXPECT_GT(point.marking_probability, last.marking_probability);
       EXPECT_LE(point.marking_probability, 1);
       EXPECT_GE(point.queue, last.queue);
-      EXPECT_LE(point.queue, DcqcnOptions().max_threshold);
+      EXPECT_LE(point.queue, DcqcnOptions().max_threshold / 2);
       EXPECT_LE(point.cnps_per_second_per_flow, 1 / 50e-6);
       EXPECT_GT(point.synchronized_efficiency, 0);
       EXPECT_LT(point.synchronized_efficiency, point.efficiency);
@@ -145,6 +145,7 @@ TEST(DcqcnTest, MoreFlowsAreMarkedMore) {
 TEST(DcqcnTest, TheQueueIsTheOneThatMarks) {
   const DcqcnOperatingPoint point = SolveDcqcn(200 * kGigabit, 8);
   EXPECT_NEAR(point.queue.value(), 5e3 + point.marking_probability / 0.01 * 195e3, 1e-6);
+  EXPECT_EQ(SolveDcqcn(40 * kGigabit, 32).queue.value(), 100e3) << "half of the threshold beyond which all are marked";
 }
 
 // At one mean rate R a timer of T and a counter of T R bytes tick equally often: either alone gives the same.

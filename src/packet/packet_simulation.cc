@@ -44,6 +44,8 @@ struct Queue {
 struct LinkState {
   std::array<Queue, kNumQueues> queues;
   uint64_t waiting = 0;  // bytes, all queues
+  int64_t waiting_since = 0;
+  double waited = 0;  // bytes times picoseconds before that
   uint64_t waiting_max = 0;
   bool busy = false;
 };
@@ -149,6 +151,10 @@ class Simulation {
   uint16_t NextPath(uint32_t connection);
 
   void Enqueue(uint32_t packet);
+  void CountWaiting(LinkState* state) const {
+    state->waited += static_cast<double>(state->waiting) * static_cast<double>(now_ - state->waiting_since);
+    state->waiting_since = now_;
+  }
   bool IsMarked(const Queue& queue);
   void StartLink(uint32_t link);
   void PacketSent(uint32_t packet);
@@ -250,7 +256,10 @@ PacketResult Simulation::Run() {
     ++result_.num_events;
     Handle(event);
   }
-  for (const LinkState& link : links_) result_.queue_max.push_back(static_cast<double>(link.waiting_max));
+  for (const LinkState& link : links_) {
+    result_.queue_max.push_back(static_cast<double>(link.waiting_max));
+    result_.queue_byte_s.push_back(link.waited / kPicoseconds);
+  }
   return std::move(result_);
 }
 
@@ -403,6 +412,7 @@ void Simulation::Enqueue(uint32_t index) {
   ++queue.count;
   const uint32_t bytes = WireBytes(packet);
   queue.bytes += bytes;
+  CountWaiting(&state);
   state.waiting += bytes;
   if (!state.busy) StartLink(link);
   state.waiting_max = std::max(state.waiting_max, state.waiting);
@@ -419,6 +429,7 @@ void Simulation::StartLink(uint32_t link) {
   if (found->first == kNone) found->last = kNone;
   --found->count;
   found->bytes -= bytes;
+  CountWaiting(&state);
   state.waiting -= bytes;
   Add({.at = now_ + TimeOnWire(link, bytes), .kind = EventKind::kSent, .subject = index});
 }

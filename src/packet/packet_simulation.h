@@ -81,7 +81,8 @@ struct PacketResult {
   uint64_t bytes_skipped = 0;
   uint64_t num_events = 0;  // handled: what the simulation costs
   std::vector<SteadyState> steady_states;
-  std::vector<double> queue_max;  // [link] most bytes that waited, all levels
+  std::vector<double> queue_max;     // [link] most bytes that waited, all levels
+  std::vector<double> queue_byte_s;  // [link] bytes that waited, times seconds; in skipped spans as at their beginning
 };
 
 // Args: a valid workload; with kMarking each connection has one path.

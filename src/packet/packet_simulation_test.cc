@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "fluid/dcqcn.h"
 #include "packet/packet_test_links.h"
 
 namespace fairlead::packet {
@@ -183,6 +184,46 @@ TEST_P(EachTransportTest, PacketsAreConserved) {
       }
     }
     EXPECT_EQ(SimulatePackets(workload, options).finish_s, result.finish_s) << "same seed, same times";
+  }
+}
+
+// Long flows under DCQCN as the papers have it, packet by packet: the mean queue between 50 and 150 ms.
+double MeanQueue(uint32_t num_flows, const fluid::DcqcnOptions& dcqcn) {
+  constexpr double kLink = 5e9;  // 40 Gb/s
+  PacketOptions options;
+  options.payload = static_cast<uint32_t>(dcqcn.packet.value());
+  options.header = 0;
+  options.mark_min = dcqcn.min_threshold.value();
+  options.mark_max = dcqcn.max_threshold.value();
+  options.mark_probability = dcqcn.max_marking;
+  options.window = 1e6;  // none
+  const auto picoseconds = [](Seconds time) { return static_cast<int64_t>(1e12 * time.value()); };
+  options.rate_control = {.gain = 1.0 / 256,
+                          .alpha_timer = picoseconds(dcqcn.alpha_timer),
+                          .decrease_interval = picoseconds(dcqcn.cnp_interval),
+                          .increase_timer = picoseconds(dcqcn.rate_timer),
+                          .recovery_rounds = static_cast<uint32_t>(dcqcn.recovery_rounds),
+                          .additive_increase = dcqcn.additive_increase.value(),
+                          .hyper_increase = dcqcn.additive_increase.value(),
+                          .least_rate = 1e6};
+  const auto queued = [&](double seconds) {
+    PacketWorkload workload =
+        SharedLink(std::vector<uint64_t>(num_flows, static_cast<uint64_t>(kLink * seconds / num_flows)));
+    for (PacketLink& link : workload.links) link.bytes_per_s = kLink;
+    return SimulatePackets(workload, options).queue_byte_s.back();
+  };
+  return (queued(0.15) - queued(0.05)) / 0.1;
+}
+
+// The operating point that the fluid simulator takes queues from is that of the packets while queues stay below the
+// threshold from which all are marked. Beyond it swings, and is told too long rather than too short.
+TEST(PacketSimulationTest, QueuesStandWhereTheOperatingPointOfDcqcnHasThem) {
+  fluid::DcqcnOptions dcqcn;
+  dcqcn.byte_counter = Bytes(1e15);  // packets recover by the timer alone
+  for (const uint32_t num_flows : {2u, 4u, 8u, 16u}) {
+    const double told = fluid::SolveDcqcn(5e9, num_flows, dcqcn).queue.value();
+    const double real = MeanQueue(num_flows, dcqcn);
+    EXPECT_NEAR(told / real, num_flows < 8 ? 0.85 : 1.4, num_flows < 8 ? 0.1 : 0.3) << num_flows;
   }
 }
 
