@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <string>
 #include <utility>
 
 #include "report/number_format.h"
@@ -24,6 +25,12 @@ class PolicyCongestion {
     for (const sim::JobResult& job : run.jobs) cnps += job.cnps.value_or(0);
     cnps_per_second_.push_back(cnps / run.simulated_s);
     losses_.push_back(*run.congestion_loss);
+    for (const sim::LinkResult& link : run.links) {
+      if (link.queue && link.queue->mean_bytes > longest_.mean_bytes) {
+        longest_ = *link.queue;
+        longest_link_ = link.name;
+      }
+    }
   }
 
   void Describe(std::vector<std::string>* sentences) const {
@@ -34,15 +41,22 @@ class PolicyCongestion {
           fmt::format("{}: congestion control had nothing to do: no switch held flows back.", policy_));
       return;
     }
-    sentences->push_back(fmt::format(
-        "{}: congestion control sent {} CNPs per second; links that held flows back lost {} to the saw-tooth of rates.",
-        policy_, FormatShort(cnps_per_second), FormatPercent(SpreadOf(losses_).mean)));
+    std::string sentence = fmt::format(
+        "{}: congestion control sent {} CNPs per second; links that held flows back lost {} to the saw-tooth of rates",
+        policy_, FormatShort(cnps_per_second), FormatPercent(SpreadOf(losses_).mean));
+    if (longest_.mean_bytes > 0) {
+      sentence += fmt::format("; the longest queue, at {}, holds {} bytes on average, {} while it is there",
+                              longest_link_, FormatShort(longest_.mean_bytes), FormatShort(longest_.most_bytes));
+    }
+    sentences->push_back(sentence + ".");
   }
 
  private:
   std::string policy_;
   std::vector<double> cnps_per_second_;  // [seed], mean over the simulated time
   std::vector<double> losses_;           // [seed]
+  sim::LinkQueueResult longest_;         // of all seeds
+  std::string longest_link_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "report/html_report.h"
 #include "report/json_report.h"
@@ -47,6 +48,21 @@ TEST(CongestionReportTest, IsAbsentWhereItWasNotModelled) {
 TEST(CongestionReportTest, GivesMeansOverSeedsForEachPolicy) {
   EXPECT_THAT(DescribeCongestion(MakeCongestedReport()),
               ElementsAre(kSentence, "crux: congestion control had nothing to do: no switch held flows back."));
+}
+
+// That of the greatest mean over all links and seeds.
+TEST(CongestionReportTest, NamesTheLongestQueue) {
+  sim::SimulationReport report = MakeCongestedReport();
+  for (sim::RunResult& run : report.runs) {
+    for (sim::LinkResult& link : run.links) link.queue = {.mean_bytes = 0, .most_bytes = 0};
+  }
+  sim::LinkResult& link = report.runs[1].links.front();
+  link.queue = {.mean_bytes = 5e3, .most_bytes = 80e3};
+  const std::string expected = "; the longest queue, at " + link.name + ", holds 5,000 bytes on average, 80,000 while";
+  EXPECT_THAT(DescribeCongestion(report).front(), HasSubstr(expected));
+  const Json json = ToJson(report);
+  EXPECT_EQ(json["runs"][1]["links"][0]["queue_bytes"], 5e3);
+  EXPECT_EQ(json["runs"][1]["links"][0]["queue_bytes_most"], 80e3);
 }
 
 TEST(CongestionReportTest, IsInEveryReport) {

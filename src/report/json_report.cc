@@ -97,6 +97,7 @@ Json JobToJson(const sim::JobResult& job) {
                {"profiling_error", ProfilingErrorToJson(job.profiling_error)},
                {"reason", job.reason}};
   if (job.cnps) json["cnps"] = NumberOrNull(*job.cnps);
+  if (job.queue_wait_s) json["queue_wait_s"] = NumberOrNull(*job.queue_wait_s);
   if (job.allocation) json["allocation"] = AllocationToJson(*job.allocation);
   if (job.migrations) {
     json["migrations"] = MigrationsToJson(*job.migrations);
@@ -111,6 +112,10 @@ Json LinkToJson(const sim::LinkResult& link) {
                {"name", link.name},
                {"capacity_bytes_per_s", NumberOrNull(link.capacity_bytes_per_s)},
                {"jobs", link.num_jobs}};
+  if (link.queue) {
+    json["queue_bytes"] = NumberOrNull(link.queue->mean_bytes);
+    json["queue_bytes_most"] = NumberOrNull(link.queue->most_bytes);
+  }
   if (!link.utilization_over_time.empty()) json["utilization_over_time"] = SeriesToJson(link.utilization_over_time);
   return json;
 }

@@ -474,7 +474,7 @@ RunResult ClusterSimulation::MakeResult(bool partial) {
                  .num_bins = options_.num_bins,
                  .num_hottest_links = options_.num_hottest_links,
                  .allocates = allocates(),
-                 .has_congestion = options_.dcqcn.has_value(),
+                 .queues = engine_.queues(),
                  .migrates = options_.controller.migration.policy != nullptr},
                 &result);
   return result;

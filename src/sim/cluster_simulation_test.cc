@@ -691,6 +691,50 @@ TEST_F(CongestedUplinkTest, JobsThatAlwaysShareTheLinkAreSlowerByItsEfficiency) 
   EXPECT_NEAR(result.congestion_loss.value(), 1 - PointOfTwo().efficiency, 1e-9);
 }
 
+const LinkQueueResult& QueueAt(const RunResult& run, LinkId link) {
+  const auto found = std::ranges::find(run.links, link, &LinkResult::id);
+  EXPECT_TRUE(found != run.links.end() && found->queue);
+  return *found->queue;
+}
+
+// The queue of two is there as long as both send, and drains at the speed of the link. Nothing stands elsewhere.
+TEST_F(CongestedUplinkTest, QueuesAreThoseOfTheOperatingPoint) {
+  AddJob(2, 1.5, 0);
+  AddJob(2, 1.5, 0);
+  const RunResult always = Run();
+  const double queue = PointOfTwo().queue.value();
+  EXPECT_GT(queue, fluid::DcqcnOptions().min_threshold.value());
+  EXPECT_NEAR(QueueAt(always, Uplink()).mean_bytes, queue, 1e-6 * queue);
+  EXPECT_NEAR(QueueAt(always, Uplink()).most_bytes, queue, 1e-6 * queue);
+  for (const JobResult& job : always.jobs) EXPECT_NEAR(*job.queue_wait_s, queue / 1e9, 1e-6 * queue / 1e9);
+  for (const LinkResult& link : always.links) {
+    EXPECT_EQ(link.queue->most_bytes > 0, link.id == Uplink()) << link.name;
+  }
+  for (const LinkResult& link : RunWithout().links) EXPECT_FALSE(link.queue.has_value());
+
+  jobs_.clear();
+  AddJob(1, 1, 1, 4);
+  AddJob(1, 1, 1);
+  const RunResult sometimes = Run();
+  const double share = 4 * 2 / PointOfTwo().efficiency / sometimes.simulated_s;
+  EXPECT_NEAR(QueueAt(sometimes, Uplink()).mean_bytes, share * queue, 1e-6 * queue);
+  EXPECT_NEAR(QueueAt(sometimes, Uplink()).most_bytes, queue, 1e-6 * queue);
+  for (const JobResult& job : sometimes.jobs) EXPECT_NEAR(*job.queue_wait_s, queue / 1e9, 1e-6 * queue / 1e9);
+}
+
+// Two jobs on each of two levels: what the second level gets of the link, while the first sends nothing, is all of it;
+// while it sends, nothing of it is held back there, as it gets nothing.
+TEST_F(CongestedUplinkTest, EachLevelHasAQueueOfItsOwn) {
+  for (int j = 0; j < 4; ++j) AddJob(1, 0.5, 0.3);
+  for (const int j : {2, 3}) traffic_.levels[JobId(static_cast<uint32_t>(j))] = 1;
+  const RunResult result = Run();
+  const LinkQueueResult& uplink = QueueAt(result, Uplink());
+  const double queue = PointOfTwo().queue.value();
+  EXPECT_NEAR(uplink.most_bytes, queue, 0.02 * queue);
+  EXPECT_GT(uplink.mean_bytes, 0.5 * queue);
+  EXPECT_LE(uplink.mean_bytes, uplink.most_bytes);
+}
+
 TEST_F(CongestedUplinkTest, CnpsComeOnlyWhileBothSend) {
   // In step: 1 s of compute, then 2 s / E of sending, until job 0 ends. Job 1 is alone from there on.
   AddJob(1, 1, 1, 4);
@@ -761,6 +805,9 @@ TEST_F(CongestedUplinkTest, FastForwardCountsWhatItSkips) {
       EXPECT_NEAR(fast.jobs[j].compute_s, exact.jobs[j].compute_s, 0.05 + slack_s);
     }
     EXPECT_NEAR(*fast.congestion_loss, *exact.congestion_loss, 1e-6);
+    const double queue = QueueAt(exact, Uplink()).mean_bytes;
+    EXPECT_NEAR(QueueAt(fast, Uplink()).mean_bytes, queue, 1e-3 * (queue + 1) + 1e6 * fast.fast_forward_error_bound);
+    EXPECT_NEAR(QueueAt(fast, Uplink()).most_bytes, QueueAt(exact, Uplink()).most_bytes, 1);
   }
   EXPECT_GT(jumped, 1) << "the rounds must be of a kind that can be jumped";
   EXPECT_GT(cnps, 1e5) << "and congested";
@@ -788,6 +835,7 @@ TEST_F(CongestedUplinkTest, ExtrapolationCountsWhatItSkipsEachTime) {
     EXPECT_NEAR(lost_s(fast, JobId(j)) / lost_s(exact, JobId(j)), 1, 0.1) << j;
   }
   EXPECT_NEAR(*fast.congestion_loss, *exact.congestion_loss, 1e-5);
+  EXPECT_NEAR(QueueAt(fast, Uplink()).mean_bytes / QueueAt(exact, Uplink()).mean_bytes, 1, 0.03);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 #include "base/check.h"
 
@@ -52,6 +53,11 @@ const fluid::DcqcnOperatingPoint& CongestionPoints::Find(double capacity, double
   return entry->second;
 }
 
+void CongestionPoints::AddQueue(LinkId link, const LinkQueue& queue) {
+  queues_[link].byte_s += queue.byte_s;
+  queues_[link].most = std::max(queues_[link].most, queue.most);
+}
+
 CongestionLoss::CongestionLoss(CongestionPoints* points, fluid::FlowNetwork* network, std::span<const uint8_t> marks,
                                std::vector<Flow> flows, size_t num_jobs)
     : points_(points),
@@ -59,8 +65,9 @@ CongestionLoss::CongestionLoss(CongestionPoints* points, fluid::FlowNetwork* net
       lossless_(CapacitiesOf(*network, marks.size())),
       links_(marks.size()),
       flows_(std::move(flows)),
-      rates_(num_jobs),
-      totals_(num_jobs) {
+      rates_{.jobs = std::vector<CongestionTotals>(num_jobs), .queue_byte_s = std::vector<double>(marks.size())},
+      totals_(rates_),
+      most_queued_(marks.size()) {
   for (uint32_t link = 0; link < links_.size(); ++link) {
     links_[link].capacity = network_->capacity(link);
     links_[link].marks = marks[link] != 0;
@@ -72,15 +79,15 @@ CongestionLoss::CongestionLoss(CongestionPoints* points, fluid::FlowNetwork* net
 void CongestionLoss::CountUntil(int64_t now_ns) {
   const double seconds = static_cast<double>(now_ns - counted_until_ns_) * 1e-9;
   counted_until_ns_ = now_ns;
-  if (seconds <= 0) return;
-  for (size_t j = 0; j < totals_.size(); ++j) totals_[j].Add(rates_[j], seconds);
+  if (seconds > 0) totals_.Add(rates_, seconds);
 }
 
 void CongestionLoss::Update(int64_t now_ns) {
   if (!FindActive()) return;
   CountUntil(now_ns);
   FollowActive();
-  std::fill(rates_.begin(), rates_.end(), CongestionTotals());
+  std::ranges::fill(rates_.jobs, CongestionTotals());
+  std::ranges::fill(rates_.queue_byte_s, 0);
   if (AddUpDemand()) {
     const auto level_of = [this](uint32_t f) { return flows_[f].level; };
     for (auto begin = active_.cbegin(); begin != active_.cend();) {
@@ -89,6 +96,7 @@ void CongestionLoss::Update(int64_t now_ns) {
       begin = end;
     }
   }
+  for (const uint32_t l : touched_) most_queued_[l] = std::max(most_queued_[l], rates_.queue_byte_s[l]);
   SetCapacities();
 }
 
@@ -152,8 +160,10 @@ void CongestionLoss::SetCapacities() {
 void CongestionLoss::HoldBackLevel(std::span<const uint32_t> flows) {
   for (const uint32_t f : flows) {
     for (const fluid::LinkUse& use : flows_[f].uses) {
+      links_[use.link].level_rate = 0;
       links_[use.link].top_share = 0;
       links_[use.link].point = nullptr;
+      links_[use.link].has_queue = false;
     }
   }
   shares_.clear();
@@ -164,6 +174,7 @@ void CongestionLoss::HoldBackLevel(std::span<const uint32_t> flows) {
     for (const fluid::LinkUse& use : flow.uses) {
       Link& link = links_[use.link];
       link.used += use.multiplicity * rate;
+      link.level_rate += use.multiplicity * rate;
       link.top_share = std::max(link.top_share, shares_.back());
     }
   }
@@ -183,8 +194,11 @@ void CongestionLoss::HoldBack(const Flow& flow, double share) {
     link.lost += lost;
     if (is_counted) continue;
     is_counted = true;
-    rates_[flow.job].Add(
-        {.cnps = num_pairs * link.point->cnps_per_second_per_flow, .lost_bytes = lost, .held_bytes = held});
+    if (!std::exchange(link.has_queue, true)) rates_.queue_byte_s[use.link] += link.point->queue.value();
+    rates_.jobs[flow.job].Add({.cnps = num_pairs * link.point->cnps_per_second_per_flow,
+                               .lost_bytes = lost,
+                               .held_bytes = held,
+                               .wait_byte_s = held * link.point->queue.value() / link.level_rate});
   }
 }
 

@@ -1,5 +1,5 @@
 // Cost of congestion controls while flows hold each other back: which share of a full link its saw-tooth of rates
-// leaves unused, and how many notifications (CNPs) reach the senders.
+// leaves unused, how many notifications (CNPs) reach the senders, and how long the queue is that marks their packets.
 //
 // Problem     The fluid model shares a full link to its last byte. Under DCQCN (fluid/dcqcn.h) switches mark packets
 //             there, and senders that are cut and recover leave a part of it unused. Which links are congested now, and
@@ -15,6 +15,8 @@
 //                NIC, its own top rate) holds to the same rate is paced, and fills no queue.
 //             3. A queue pair that is held back at rate R loses R (1 - E(C / R)) of the link, and gets the CNPs of one
 //                of C / R flows. The link's capacity becomes C less all that is lost there.
+//             4. The queue of that level holds what the operating point of C / R flows has in it, and drains at the rate
+//                of the level: so long every byte waits that is held back there.
 // Cost        O(crossings of active flows) and a second incremental solution per change of the active flows.
 // Guarantees  Capacities follow from the active flows alone (to 1e-11), not from how they came about: a domain that
 //             repeats itself still does. Ends: one pass, as nothing is looked for under loss. A link that isn't
@@ -22,8 +24,9 @@
 // Differs     R and not the number of flows measures congestion: the same where flows are alike (C / R is their
 //             number), right for a level that gets only a part of the link. Flows that are held back elsewhere get no
 //             marks, though they are marked by chance in reality. A flow that several links hold back alike loses on
-//             each and gets the CNPs of one. The flows of one coupled ring that meet on a link have its share in their
-//             top rate, and don't congest it by themselves.
+//             each; it gets the CNPs of one and waits at one, the first. The flows of one coupled ring that meet on a
+//             link have its share in their top rate, and don't congest it by themselves. Queues are means of a steady
+//             state: what piles up when flows begin, and windows shorter than the queue, are left out.
 // Reference   fluid/dcqcn.h; Dong et al., C4, HPCA 2025, figure 10 (CNPs of bonded ports).
 #pragma once
 
@@ -49,9 +52,14 @@ class CongestionPoints {
  public:
   // Args: marks [link]; options: valid.
   CongestionPoints(IdVector<LinkId, uint8_t> marks, const fluid::DcqcnOptions& options)
-      : marks_(std::move(marks)), options_(options) {}
+      : marks_(std::move(marks)), options_(options), queues_(marks_.size()) {}
 
   bool Marks(LinkId link) const { return marks_[link] != 0; }
+
+  // Of a link, while one network existed.
+  void AddQueue(LinkId link, const LinkQueue& queue);
+  const IdVector<LinkId, LinkQueue>& queues() const { return queues_; }
+
   // Where queue pairs of this rate fill a link. C / R is rounded to 10 bits (whole numbers up to 1,024 are exact), so
   // that few points are needed. Args: both bytes/s, > 0. The answer stays valid.
   const fluid::DcqcnOperatingPoint& Find(double capacity, double rate);
@@ -59,6 +67,7 @@ class CongestionPoints {
  private:
   IdVector<LinkId, uint8_t> marks_;
   fluid::DcqcnOptions options_;
+  IdVector<LinkId, LinkQueue> queues_;
   std::map<std::pair<double, double>, fluid::DcqcnOperatingPoint> points_;  // (capacity, flows)
 };
 
@@ -85,9 +94,10 @@ class CongestionLoss {
   // Adds to the totals what has come up to now.
   void CountUntil(int64_t now_ns);
 
-  // [job]
-  std::vector<CongestionTotals>& totals() { return totals_; }
-  const std::vector<CongestionTotals>& totals() const { return totals_; }
+  CongestionCounts& totals() { return totals_; }
+  const CongestionCounts& totals() const { return totals_; }
+  // Bytes, the most that was in the queues of the link at once.
+  double most_queued(uint32_t link) const { return most_queued_[link]; }
 
  private:
   struct Link {
@@ -96,10 +106,12 @@ class CongestionLoss {
     // Of the active flows, where they touch the link.
     bool is_touched = false;
     double demand = 0;
-    double used = 0;       // by the levels so far
-    double top_share = 0;  // most that a queue pair of the level under way has
+    double used = 0;        // by the levels so far
+    double level_rate = 0;  // of that, by the level under way
+    double top_share = 0;   // most that a queue pair of the level under way has
     double lost = 0;
     const fluid::DcqcnOperatingPoint* point = nullptr;  // of the level under way, once requested
+    bool has_queue = false;                             // of that level: it is the first that holds a flow back
   };
 
   bool FindActive();
@@ -117,11 +129,12 @@ class CongestionLoss {
   std::vector<Link> links_;
   std::vector<Flow> flows_;  // by level
   std::vector<uint32_t> active_, active_before_;
-  std::vector<uint32_t> touched_;        // links of active flows
-  std::vector<double> shares_;           // of the level under way
-  std::vector<uint32_t> reduced_;        // links with less capacity than without loss
-  std::vector<CongestionTotals> rates_;  // [job] per second
-  std::vector<CongestionTotals> totals_;
+  std::vector<uint32_t> touched_;  // links of active flows
+  std::vector<double> shares_;     // of the level under way
+  std::vector<uint32_t> reduced_;  // links with less capacity than without loss
+  CongestionCounts rates_;         // per second
+  CongestionCounts totals_;
+  std::vector<double> most_queued_;  // [link]
   int64_t counted_until_ns_ = 0;
 };
 

@@ -72,9 +72,9 @@ TEST_F(CongestionLossTest, FlowsThatShareALinkLoseAndAreNotified) {
   EXPECT_NEAR(network_.capacity(0), kCapacity * point.efficiency, 1);
   for (size_t j = 0; j < 3; ++j) {
     EXPECT_NEAR(network_.Rate(flows_[j].id), kCapacity / 3 * point.efficiency, 1);
-    EXPECT_NEAR(loss_->totals()[j].cnps, point.cnps_per_second_per_flow, 1e-6);
-    EXPECT_NEAR(loss_->totals()[j].held_bytes, kCapacity / 3, 1);
-    EXPECT_NEAR(loss_->totals()[j].lost_bytes, kCapacity / 3 * (1 - point.efficiency), 1);
+    EXPECT_NEAR(loss_->totals().jobs[j].cnps, point.cnps_per_second_per_flow, 1e-6);
+    EXPECT_NEAR(loss_->totals().jobs[j].held_bytes, kCapacity / 3, 1);
+    EXPECT_NEAR(loss_->totals().jobs[j].lost_bytes, kCapacity / 3 * (1 - point.efficiency), 1);
   }
 }
 
@@ -83,7 +83,7 @@ TEST_F(CongestionLossTest, LinksWithoutMarksLoseNothing) {
   AddFlow({{kUnmarked}});
   SendForASecond();
   EXPECT_EQ(network_.capacity(kUnmarked), kCapacity);
-  EXPECT_EQ(loss_->totals()[0].cnps, 0);
+  EXPECT_EQ(loss_->totals().jobs[0].cnps, 0);
 }
 
 TEST_F(CongestionLossTest, OneFlowHasALinkToItself) {
@@ -91,8 +91,8 @@ TEST_F(CongestionLossTest, OneFlowHasALinkToItself) {
   AddFlow({{0}}, {.top_rate = 2 * kCapacity});
   SendForASecond();
   EXPECT_EQ(network_.capacity(0), kCapacity);
-  EXPECT_EQ(loss_->totals()[0].cnps, 0);
-  EXPECT_EQ(loss_->totals()[0].lost_bytes, 0);
+  EXPECT_EQ(loss_->totals().jobs[0].cnps, 0);
+  EXPECT_EQ(loss_->totals().jobs[0].lost_bytes, 0);
 }
 
 TEST_F(CongestionLossTest, AFullLinkThatIsNotOverloadedCostsNothing) {
@@ -100,7 +100,7 @@ TEST_F(CongestionLossTest, AFullLinkThatIsNotOverloadedCostsNothing) {
   AddFlow({{0}}, {.top_rate = kCapacity / 2});
   SendForASecond();
   EXPECT_EQ(network_.capacity(0), kCapacity);
-  EXPECT_EQ(loss_->totals()[0].cnps, 0);
+  EXPECT_EQ(loss_->totals().jobs[0].cnps, 0);
 }
 
 TEST_F(CongestionLossTest, QueuePairsOfOneNicArePacedByIt) {
@@ -109,7 +109,7 @@ TEST_F(CongestionLossTest, QueuePairsOfOneNicArePacedByIt) {
   AddFlow({{kUnmarked}, {0}});
   SendForASecond();
   EXPECT_EQ(network_.capacity(0), kCapacity);
-  EXPECT_EQ(loss_->totals()[0].cnps, 0);
+  EXPECT_EQ(loss_->totals().jobs[0].cnps, 0);
 }
 
 TEST_F(CongestionLossTest, OnlyTheLinkThatHoldsAFlowBackMarksIt) {
@@ -120,9 +120,9 @@ TEST_F(CongestionLossTest, OnlyTheLinkThatHoldsAFlowBackMarksIt) {
   AddFlow({{1}});
   AddFlow({{0}});
   SendForASecond();
-  for (size_t j = 0; j < 3; ++j) EXPECT_NEAR(loss_->totals()[j].cnps, PointOf(3).cnps_per_second_per_flow, 1e-6);
+  for (size_t j = 0; j < 3; ++j) EXPECT_NEAR(loss_->totals().jobs[j].cnps, PointOf(3).cnps_per_second_per_flow, 1e-6);
   // 25e9 over two thirds of it is 1.5 flows.
-  EXPECT_NEAR(loss_->totals()[3].cnps, PointOf(1.5).cnps_per_second_per_flow, 1e-6);
+  EXPECT_NEAR(loss_->totals().jobs[3].cnps, PointOf(1.5).cnps_per_second_per_flow, 1e-6);
   EXPECT_NEAR(network_.capacity(0), kCapacity * (1.0 / 3 + 2.0 / 3 * PointOf(1.5).efficiency), 1);
 }
 
@@ -132,9 +132,29 @@ TEST_F(CongestionLossTest, OnTwoLinksThatHoldItAlikeAFlowIsNotifiedOnce) {
   SendForASecond();
   for (size_t j = 0; j < 2; ++j) {
     EXPECT_NEAR(network_.Rate(flows_[j].id), kCapacity / 2 * PointOf(2).efficiency, 1) << "lost once, not twice";
-    EXPECT_NEAR(loss_->totals()[j].cnps, PointOf(2).cnps_per_second_per_flow, 1e-6);
-    EXPECT_NEAR(loss_->totals()[j].lost_bytes, kCapacity / 2 * (1 - PointOf(2).efficiency), 1);
+    EXPECT_NEAR(loss_->totals().jobs[j].cnps, PointOf(2).cnps_per_second_per_flow, 1e-6);
+    EXPECT_NEAR(loss_->totals().jobs[j].lost_bytes, kCapacity / 2 * (1 - PointOf(2).efficiency), 1);
   }
+  // What has waited at the first one comes no faster than the second can send it.
+  EXPECT_NEAR(loss_->totals().queue_byte_s[0], PointOf(2).queue.value(), 1e-6);
+  EXPECT_EQ(loss_->totals().queue_byte_s[1], 0);
+  EXPECT_EQ(loss_->most_queued(1), 0);
+}
+
+// Of level 1 two flows share what level 0 leaves: half of the link, at half the speed. Both queues stand there.
+TEST_F(CongestionLossTest, QueuesOfLevelsAddUpAndDrainAtTheirOwnRate) {
+  for (int i = 0; i < 2; ++i) AddFlow({{0}, {1}}, {.num_pairs = 1, .top_rate = kUnbounded, .level = 0});
+  for (int i = 0; i < 2; ++i) AddFlow({{1}}, {.num_pairs = 1, .top_rate = kUnbounded, .level = 1});
+  network_.SetCapacity(0, kCapacity / 2);
+  SendForASecond();
+  const double first = fluid::SolveDcqcn(kCapacity / 2, 2).queue.value();
+  const double second = PointOf(4).queue.value();
+  EXPECT_NEAR(loss_->totals().queue_byte_s[0], first, 1e-6);
+  EXPECT_NEAR(loss_->totals().queue_byte_s[1], second, 1e-6);
+  const CongestionTotals& early = loss_->totals().jobs[0];
+  EXPECT_NEAR(early.wait_byte_s / early.held_bytes, first / (kCapacity / 2), 1e-12);
+  const CongestionTotals& late = loss_->totals().jobs[2];
+  EXPECT_NEAR(late.wait_byte_s / late.held_bytes, second / (kCapacity / 2), 1e-12);
 }
 
 TEST_F(CongestionLossTest, EachQueuePairCounts) {
@@ -145,9 +165,9 @@ TEST_F(CongestionLossTest, EachQueuePairCounts) {
   SendForASecond();
   const double each = PointOf(6).cnps_per_second_per_flow;
   EXPECT_NEAR(network_.capacity(0), kCapacity * PointOf(6).efficiency, 1);
-  EXPECT_NEAR(loss_->totals()[0].cnps, 3 * each, 1e-6);
-  EXPECT_NEAR(loss_->totals()[1].cnps, 2 * each, 1e-6);
-  EXPECT_NEAR(loss_->totals()[2].cnps, each, 1e-6);
+  EXPECT_NEAR(loss_->totals().jobs[0].cnps, 3 * each, 1e-6);
+  EXPECT_NEAR(loss_->totals().jobs[1].cnps, 2 * each, 1e-6);
+  EXPECT_NEAR(loss_->totals().jobs[2].cnps, each, 1e-6);
 }
 
 TEST_F(CongestionLossTest, LevelsHaveQueuesOfTheirOwn) {
@@ -158,10 +178,10 @@ TEST_F(CongestionLossTest, LevelsHaveQueuesOfTheirOwn) {
   AddFlow({{0}}, {.level = 1});
   SendForASecond();
   EXPECT_NEAR(network_.Rate(flows_[0].id), 0.6 * kCapacity, 1);
-  EXPECT_EQ(loss_->totals()[0].cnps, 0);
+  EXPECT_EQ(loss_->totals().jobs[0].cnps, 0);
   for (size_t j = 1; j < 3; ++j) {
     EXPECT_NEAR(network_.Rate(flows_[j].id), 0.2 * kCapacity * PointOf(5).efficiency, 1);
-    EXPECT_NEAR(loss_->totals()[j].cnps, PointOf(5).cnps_per_second_per_flow, 1e-6);
+    EXPECT_NEAR(loss_->totals().jobs[j].cnps, PointOf(5).cnps_per_second_per_flow, 1e-6);
   }
 }
 
@@ -170,7 +190,7 @@ TEST_F(CongestionLossTest, JobsWithoutGpusAreNotNotified) {
   AddFlow({{0}}, {.level = 1});
   SendForASecond();
   EXPECT_EQ(network_.capacity(0), kCapacity) << "each is alone in its queue";
-  for (size_t j = 0; j < 2; ++j) EXPECT_EQ(loss_->totals()[j].cnps, 0);
+  for (size_t j = 0; j < 2; ++j) EXPECT_EQ(loss_->totals().jobs[j].cnps, 0);
 }
 
 TEST_F(CongestionLossTest, LossEndsWithTheCongestion) {
@@ -181,7 +201,7 @@ TEST_F(CongestionLossTest, LossEndsWithTheCongestion) {
   loss_->Update(kSecond);
   loss_->CountUntil(3 * kSecond);
   EXPECT_EQ(network_.capacity(0), kCapacity);
-  EXPECT_NEAR(loss_->totals()[1].cnps, PointOf(2).cnps_per_second_per_flow, 1e-6) << "of the first second only";
+  EXPECT_NEAR(loss_->totals().jobs[1].cnps, PointOf(2).cnps_per_second_per_flow, 1e-6) << "of the first second only";
 }
 
 TEST(CongestionPointsTest, WholeNumbersOfFlowsAreExactAndOthersNear) {

@@ -64,7 +64,7 @@ void ContentionDomain::ResumePhase(uint32_t j) {
 }
 
 void ContentionDomain::Suspend() {
-  if (network_.congestion() != nullptr) network_.congestion()->CountUntil(time_.local_ns);
+  network_.SettleQueues(time_.local_ns);
   recorder_.EndLoads();
   for (uint32_t j = 0; j < jobs_.size(); ++j) WriteBack(j);
 }
@@ -74,7 +74,7 @@ void ContentionDomain::WriteBack(uint32_t j) {
   JobState& job = *jobs_[j];
   if (job.is_phase_running) delays_.RecordView(j);
   job.observed_until = now();
-  if (network_.congestion() != nullptr) job.congestion.Add(network_.congestion()->totals()[j]);
+  if (network_.congestion() != nullptr) job.congestion.Add(network_.congestion()->totals().jobs[j]);
   if (!job.is_phase_running) return;
   for (const FluidVariable& variable : network_.VariablesOf(j, job.phase)) {
     const double left = network_.Left(variable) / variable.width;

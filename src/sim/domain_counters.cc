@@ -34,10 +34,10 @@ DomainCounters DomainCounters::ChangeSince(const DomainCounters& then, uint64_t 
   for (size_t i = 0; i < bounds.size(); ++i) {
     change.bounds.push_back(k * (bounds[i] - (i < then.bounds.size() ? then.bounds[i] : 0)));
   }
-  for (size_t j = 0; j < congestion.size(); ++j) {
-    CongestionTotals& totals = change.congestion.emplace_back();
-    totals.Add(congestion[j], k);
-    totals.Add(then.congestion[j], -k);
+  if (congestion) {
+    change.congestion = *congestion;
+    change.congestion->Add(*congestion, k - 1);
+    change.congestion->Add(*then.congestion, -k);
   }
   return change;
 }
@@ -49,7 +49,7 @@ void DomainCounters::Add(const DomainCounters& change) {
   for (size_t i = 0; i < losses.size(); ++i) losses[i] += change.losses[i];
   bounds.resize(change.bounds.size());
   for (size_t i = 0; i < bounds.size(); ++i) bounds[i] += change.bounds[i];
-  for (size_t j = 0; j < congestion.size(); ++j) congestion[j].Add(change.congestion[j]);
+  if (congestion) congestion->Add(*change.congestion);
 }
 
 }  // namespace fairlead::sim

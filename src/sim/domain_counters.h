@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,7 +21,7 @@ struct DomainCounters {
   std::vector<LostTime> losses;                   // [place in the account]
   std::vector<double> bounds;                     // [place in the account]
   std::vector<std::vector<double>> delay_shares;  // [job][share] of the running phase
-  std::vector<CongestionTotals> congestion;       // [job]; empty where it is not modelled
+  std::optional<CongestionCounts> congestion;     // nothing where it is not modelled
 
   // `times` times the change since `then`; places that the account did not have then were 0. Not of delay_shares.
   DomainCounters ChangeSince(const DomainCounters& then, uint64_t times) const;

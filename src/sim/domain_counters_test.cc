@@ -11,7 +11,7 @@ DomainCounters ThenCounters() {
           .losses = {{1, 2}},
           .bounds = {0.5},
           .delay_shares = {{}, {}},
-          .congestion = {{.cnps = 5}, {}}};
+          .congestion = CongestionCounts{.jobs = {{.cnps = 5}, {}}, .queue_byte_s = {2, 0}}};
 }
 
 DomainCounters NowCounters() {
@@ -20,7 +20,7 @@ DomainCounters NowCounters() {
           .losses = {{1.5, 3}, {0.25, 0.5}},
           .bounds = {0.75, 2},
           .delay_shares = {{}, {}},
-          .congestion = {{.cnps = 9}, {}}};
+          .congestion = CongestionCounts{.jobs = {{.cnps = 9}, {}}, .queue_byte_s = {3, 0.5}}};
 }
 
 TEST(DomainCountersTest, AChangeCountsAsOftenAsWanted) {
@@ -31,7 +31,8 @@ TEST(DomainCountersTest, AChangeCountsAsOftenAsWanted) {
   EXPECT_EQ(change.losses[0].gpu_s, 100);
   EXPECT_EQ(change.losses[1].s, 25) << "the account did not have this row then";
   EXPECT_EQ(change.bounds, (std::vector<double>{25, 200}));
-  EXPECT_EQ(change.congestion[0].cnps, 400);
+  EXPECT_EQ(change.congestion->jobs[0].cnps, 400);
+  EXPECT_EQ(change.congestion->queue_byte_s, (std::vector<double>{100, 50}));
 }
 
 TEST(DomainCountersTest, EarlierCountersMoveAlong) {
@@ -45,7 +46,8 @@ TEST(DomainCountersTest, EarlierCountersMoveAlong) {
   EXPECT_EQ(same.phase_runs, (std::vector<uint64_t>{2, 1, 0}));
   EXPECT_EQ(same.losses[1].gpu_s, 0.5);
   EXPECT_EQ(same.bounds, (std::vector<double>{0.25, 2}));
-  EXPECT_EQ(same.congestion[0].cnps, 4);
+  EXPECT_EQ(same.congestion->jobs[0].cnps, 4);
+  EXPECT_EQ(same.congestion->queue_byte_s, (std::vector<double>{1, 0.5}));
 }
 
 TEST(DomainCountersTest, AreReadFromJobsAndAccount) {
@@ -62,7 +64,7 @@ TEST(DomainCountersTest, AreReadFromJobsAndAccount) {
   EXPECT_EQ(counters.phase_runs, (std::vector<uint64_t>{7, 6, 0}));
   EXPECT_EQ(counters.bounds, (std::vector<double>{4}));
   EXPECT_EQ(counters.delay_shares, (std::vector<std::vector<double>>{{}, {0.5}}));
-  EXPECT_TRUE(counters.congestion.empty());
+  EXPECT_FALSE(counters.congestion.has_value());
 }
 
 }  // namespace

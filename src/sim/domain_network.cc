@@ -41,6 +41,7 @@ DomainNetwork::DomainNetwork(NetworkLayout layout, std::vector<uint32_t> levels,
 
 // Args: uses: [variable].
 void DomainNetwork::AddCongestion(CongestionPoints* points, std::vector<std::vector<fluid::LinkUse>> uses) {
+  points_ = points;
   std::vector<uint8_t> marks;
   for (const LocalLink& link : links_) marks.push_back(link.link.valid() && points->Marks(link.link));
   std::vector<CongestionLoss::Flow> flows;
@@ -54,6 +55,15 @@ void DomainNetwork::AddCongestion(CongestionPoints* points, std::vector<std::vec
                      .uses = std::move(uses[v])});
   }
   congestion_ = std::make_unique<CongestionLoss>(points, &network_, marks, std::move(flows), levels_.size());
+}
+
+void DomainNetwork::SettleQueues(int64_t local_ns) {
+  if (congestion_ == nullptr) return;
+  congestion_->CountUntil(local_ns);
+  for (uint32_t l = 0; l < links_.size(); ++l) {
+    const double most = congestion_->most_queued(l);
+    if (most > 0) points_->AddQueue(links_[l].link, {congestion_->totals().queue_byte_s[l], most});
+  }
 }
 
 void DomainNetwork::SetPace(const FluidVariable& variable, double per_s, uint32_t local_link) {

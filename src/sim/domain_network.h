@@ -85,6 +85,8 @@ class DomainNetwork {
   // What full links lose; null where it is not modelled. Wants an Update() when variables have started or ended.
   CongestionLoss* congestion() { return congestion_.get(); }
   const CongestionLoss* congestion() const { return congestion_.get(); }
+  // Counts up to now, and reports the queues of its links. To be called once, at the end.
+  void SettleQueues(int64_t local_ns);
 
  private:
   struct Pace {
@@ -105,7 +107,8 @@ class DomainNetwork {
   std::vector<uint32_t> num_sending_;  // [job] variables
   std::vector<fluid::FlowId> ended_;   // at the last AdvanceTo()
   std::unique_ptr<CongestionLoss> congestion_;
-  std::vector<Pace> paces_;  // [variable]; empty where no job is paced
+  CongestionPoints* points_ = nullptr;  // with congestion_
+  std::vector<Pace> paces_;             // [variable]; empty where no job is paced
 };
 
 // [job]: levels in the same order without gaps, since each costs the network time and memory. Those beyond its limit

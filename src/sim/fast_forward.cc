@@ -116,7 +116,7 @@ void FastForward::JumpPeriods(const Period& period, const DomainCounters& then, 
   DelayAccount& account = delays_->account();
   for (size_t i = 0; i < more.losses.size(); ++i) account.losses.values()[i] += more.losses[i];
   for (size_t i = 0; i < more.bounds.size(); ++i) account.bounds.values()[i] += more.bounds[i];
-  for (size_t j = 0; j < more.congestion.size(); ++j) network_->congestion()->totals()[j].Add(more.congestion[j]);
+  if (more.congestion) network_->congestion()->totals().Add(*more.congestion);
   // Earlier counters move along, so that differences to them still count the periods that were simulated.
   for (DomainCounters& counters : counters_) counters.Add(more);
   time_->offset_ns += skipped.ns();
@@ -146,7 +146,8 @@ void FastForward::TryMeanSpeeds(int64_t limit_ns) {
   // Relative to the totals: simulated, and skipped before.
   const double more_of_all = static_cast<double>(length_ns) / static_cast<double>((time_->now() - start_).ns());
   if (network_->congestion() != nullptr) {
-    for (CongestionTotals& totals : network_->congestion()->totals()) totals.Add(CongestionTotals(totals), more_of_all);
+    CongestionCounts& totals = network_->congestion()->totals();
+    totals.Add(CongestionCounts(totals), more_of_all);
   }
   for (double& bound_s : delays_->account().bounds.values()) bound_s *= 1 + more_of_all;
   for (uint32_t j = 0; j < jobs_.size(); ++j) Extrapolate(j, length_ns);

@@ -227,6 +227,7 @@ void ResultCollector::CollectCongestion(RunResult* result) const {
     CongestionTotals totals;
     for (const StretchView& stretch : StretchesOf(run_.jobs.at(job.id))) totals.Add(stretch.state->congestion);
     job.cnps = totals.cnps;
+    job.queue_wait_s = totals.held_bytes > 0 ? totals.wait_byte_s / totals.held_bytes : 0;
     all.Add(totals);
   }
   result->congestion_loss = all.held_bytes > 0 ? all.lost_bytes / all.held_bytes : 0;
@@ -317,6 +318,9 @@ void ResultCollector::CollectLinks(RunResult* result) const {
                              .num_jobs = num_jobs[link],
                              .jobs = std::move(jobs_on[link]),
                              .utilization_over_time = {}});
+    if (run_.queues == nullptr) continue;
+    const LinkQueue& queue = (*run_.queues)[link];
+    result->links.back().queue = {.mean_bytes = queue.byte_s / result->simulated_s, .most_bytes = queue.most};
   }
 }
 
@@ -431,7 +435,7 @@ void CollectResult(const RunAccounts& run, RunResult* result) {
   const ResultCollector collector(run);
   collector.CollectJobs(result);
   collector.CollectDelays(result);
-  if (run.has_congestion) collector.CollectCongestion(result);
+  if (run.queues != nullptr) collector.CollectCongestion(result);
   if (run.migrates) collector.CollectMigrations(result);
   collector.CollectUtilization(result);
   collector.CollectLinks(result);

@@ -7,6 +7,7 @@
 
 #include "base/ids.h"
 #include "base/sim_time.h"
+#include "sim/congestion_totals.h"
 #include "sim/delay_account.h"
 #include "sim/job_record.h"
 #include "sim/run_result.h"
@@ -33,8 +34,9 @@ struct RunAccounts {
   uint32_t num_bins = 0;           // of the timeline that was asked for
   uint32_t num_hottest_links = 0;  // that get a load over time
   bool allocates = false;          // an allocation policy resizes jobs
-  bool has_congestion = false;     // it is modelled
-  bool migrates = false;           // workers may change hosts: RunResult::migration is to be completed
+  // Nothing: congestion control is not modelled.
+  const IdVector<LinkId, LinkQueue>* queues = nullptr;
+  bool migrates = false;  // workers may change hosts: RunResult::migration is to be completed
 };
 
 // Fills in all that is about jobs, links and time. Args: result: with `simulated_s`.

@@ -63,9 +63,13 @@ class RunEngine {
   // furthest.
   void Finish();
 
-  // Domains write to both when they end.
+  // Domains write to all of these when they end.
   DelayAccount& delays() { return delays_; }
   const BinnedSum& busy_gpu_seconds() const { return busy_gpu_seconds_; }
+  // Null: congestion control is not modelled.
+  const IdVector<LinkId, LinkQueue>* queues() const {
+    return congestion_points_ ? &congestion_points_->queues() : nullptr;
+  }
 
  private:
   double FractionAt(SimTime time) const { return time.seconds() / end_.seconds(); }

@@ -108,6 +108,8 @@ struct JobResult {
   std::optional<ProfilingError> profiling_error;  // nothing: it was not profiled, or sends nothing over NICs
   // CNPs that its senders received; nothing: congestion control is not modelled.
   std::optional<double> cnps;
+  // What its bytes wait, in the mean, in the queue of a link that holds them back, s; nothing: as above.
+  std::optional<double> queue_wait_s;
   std::string bounding_link;  // link on which the job's flows waited longest; empty: none
   std::string reason;         // text of the policy about this job
   // Nothing: sizes are fixed. With it `num_gpus` is the last size that the job had.
@@ -116,15 +118,22 @@ struct JobResult {
   std::optional<JobMigrations> migrations = {};
 };
 
+// What stands before a link, by the operating point of its congestion control (congestion_loss.h); all levels.
+struct LinkQueueResult {
+  double mean_bytes = 0;  // over the simulated time
+  double most_bytes = 0;  // while the same flows were held back
+};
+
 struct LinkResult {
   LinkId id;
   std::string name;
   topology::LinkTier tier = topology::LinkTier::kLeafSpine;
   double capacity_bytes_per_s = 0;
-  double utilization = 0;                    // bytes carried / (capacity x simulated time), 0..1
-  uint32_t num_jobs = 0;                     // jobs with a path over it at the end
-  std::vector<JobId> jobs = {};              // whose last paths, of then or of their end, lead over it; ascending
-  std::vector<float> utilization_over_time;  // [Timeline bin]; kept for the hottest links only
+  double utilization = 0;                     // bytes carried / (capacity x simulated time), 0..1
+  uint32_t num_jobs = 0;                      // jobs with a path over it at the end
+  std::vector<JobId> jobs = {};               // whose last paths, of then or of their end, lead over it; ascending
+  std::vector<float> utilization_over_time;   // [Timeline bin]; kept for the hottest links only
+  std::optional<LinkQueueResult> queue = {};  // nothing: congestion control is not modelled
 };
 
 // Equal bins over the simulated time.
