@@ -15,8 +15,8 @@
 //                NIC, its own top rate) holds to the same rate is paced, and fills no queue.
 //             3. A queue pair that is held back at rate R loses R (1 - E(C / R)) of the link, and gets the CNPs of one
 //                of C / R flows. The link's capacity becomes C less all that is lost there.
-//             4. The queue of that level holds what the operating point of C / R flows has in it, and drains at the rate
-//                of the level: so long every byte waits that is held back there.
+//             4. The queue of that level holds what the operating point of C / R flows has in it, and drains at the
+//                level's rate: so long every byte waits that is held back there.
 // Cost        O(crossings of active flows) and a second incremental solution per change of the active flows.
 // Guarantees  Capacities follow from the active flows alone (to 1e-11), not from how they came about: a domain that
 //             repeats itself still does. Ends: one pass, as nothing is looked for under loss. A link that isn't
