@@ -22,6 +22,8 @@ std::string_view CausePhrase(sim::LossCause cause) {
       return "checkpoints and traffic of inference";
     case sim::LossCause::kShift:
       return "waiting for its time shift";
+    case sim::LossCause::kReordering:
+      return "packets out of order";
     case sim::LossCause::kNotAttributed:
       return "what the run can't name";
   }
@@ -47,6 +49,8 @@ std::string_view CauseLabel(sim::LossCause cause) {
       return "background";
     case sim::LossCause::kShift:
       return "shift";
+    case sim::LossCause::kReordering:
+      return "reordering";
     case sim::LossCause::kNotAttributed:
       return "not named";
   }

@@ -35,7 +35,8 @@ const SimulationOptions& Checked(const SimulationOptions& options) {
   FL_CHECK(options.host_faults.empty() || (options.controller.allocation.policy != nullptr && options.live == nullptr));
   FL_CHECK(options.background.spec.is_empty() ||
            (options.controller.allocation.policy == nullptr && options.live == nullptr));
-  FL_CHECK(options.routing_efficiency > 0 && options.routing_efficiency <= 1);
+  FL_CHECK(options.routing_costs.IsValid());
+  FL_CHECK(options.live == nullptr || options.routing_costs.detects_at_once());
   return options;
 }
 
@@ -51,6 +52,7 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
       options_(Checked(options)),
       first_message_(FirstFreeId(jobs)),
       outside_(ArrivalsOf(jobs), std::move(link_events)),
+      detection_(fabric, options.routing_costs),
       jobs_(std::move(jobs), {.are_resized = allocates(),
                               .random_phase = options.random_phase,
                               .phase_seed = options.phase_seed,
@@ -70,8 +72,11 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
                .carried = &carried_,
                .recorder = options.recorder}),
       carried_(fabric, options.num_bins, engine_.busy_gpu_seconds().bin_ns()),
-      in_force_(fabric, options.goodput * options.routing_efficiency, options.phase_seed, &healthy_, &engine_,
-                &carried_),
+      in_force_(fabric,
+                {.payload_share = options.goodput * options.routing_costs.efficiency,
+                 .seed = options.phase_seed,
+                 .reorder = options.routing_costs.reorder},
+                &healthy_, &engine_, &carried_),
       background_(fabric, options_.background,
                   {.first_id = first_message_,
                    .seed = options.phase_seed,
@@ -99,10 +104,10 @@ RunResult ClusterSimulation::Run(RunWatch& watch) {
   engine_.Begin(watch);
   for (;;) {
     const std::vector<controller::Event> events = TakeEvents();
-    if (!events.empty()) {
+    if (have_links_changed_ || !events.empty()) {
       engine_.NoteEvent();
-      ChangeLinks(events);
-      Handle(events);
+      if (have_links_changed_) ChangeLinks(events);
+      if (!events.empty()) Handle(events);
       in_force_.Wake();
     }
     const bool has_new_messages = now() < options_.end && background_.Begin();
@@ -123,8 +128,9 @@ RunResult ClusterSimulation::Run(RunWatch& watch) {
 // ---- What happens now ----
 
 SimTime ClusterSimulation::NextEvent() const {
-  return std::min({outside_.Next(), background_.Next(), live_.next_sample(), profiling_.end(), reports_.next_speeds(),
-                   in_force_.NextLook(), controller_.next_wake_up(), std::max(care_.Next(), now())});
+  return std::min({outside_.Next(), detection_.Next(), background_.Next(), live_.next_sample(), profiling_.end(),
+                   reports_.next_speeds(), in_force_.NextLook(), controller_.next_wake_up(),
+                   std::max(care_.Next(), now())});
 }
 
 std::vector<controller::Event> ClusterSimulation::TakeEvents() {
@@ -142,7 +148,10 @@ std::vector<controller::Event> ClusterSimulation::TakeEvents() {
     engine_.ReleaseAll();
     reports_.ReportSpeeds(now(), jobs_, &events);
   }
-  for (const LinkEvent& event : outside_.TakeLinkEvents(now())) {
+  const std::span<const LinkEvent> changes = outside_.TakeLinkEvents(now());
+  const std::vector<LinkEvent> known = detection_.Take(changes, now());
+  have_links_changed_ = !changes.empty() || !known.empty();
+  for (const LinkEvent& event : known) {
     events.emplace_back(controller::LinkHealthChanged{event.link, event.health});
   }
   for (const auto& [time, job] : outside_.TakeArrivals(now())) {
@@ -229,7 +238,7 @@ void ClusterSimulation::ChangeHealth(JobId id) {
   engine_.Release(id);
   JobState& state = *before.state;
   controller::SetTraffic traffic{.job = id,
-                                 .paths = state.paths,
+                                 .paths = in_force_.PlannedPathsOf(id),
                                  .level = state.level,
                                  .priority_rank = before.priority_rank,
                                  .time_shift = state.time_shift,
@@ -261,21 +270,15 @@ uint64_t ClusterSimulation::IterationsSinceCheckpoint(const JobRecord& record) c
   return static_cast<uint64_t>(static_cast<double>(state.iterations_done) * since / static_cast<double>(trained.ns()));
 }
 
+// Links carry what they can at once, whoever knows of it.
 void ClusterSimulation::ChangeLinks(const std::vector<controller::Event>& events) {
-  const bool any = std::ranges::any_of(events, [](const controller::Event& event) {
-    return std::holds_alternative<controller::LinkHealthChanged>(event);
-  });
-  if (!any) return;
   engine_.ReleaseAll();
-  topology::LinkHealth health = controller_.health();
   for (const controller::Event& event : events) {
     const auto* change = std::get_if<controller::LinkHealthChanged>(&event);
-    if (change == nullptr) continue;
-    health[change->link] = change->health;
-    live_.SetLink(change->link, change->health > 0);
+    if (change != nullptr) live_.SetLink(change->link, change->health > 0);
   }
-  in_force_.SetHealth(health);
-  background_.SetHealth(health);
+  in_force_.SetHealth(detection_.health(), detection_.Unnoticed());
+  background_.SetHealth(detection_.known_health());
 }
 
 // ---- What the controller wants ----
@@ -431,7 +434,7 @@ void ClusterSimulation::CloseAccounts(JobRecord& record, LastIteration last) {
 
 // On its paths in force, all links healthy.
 double ClusterSimulation::IntensityOf(const JobRecord& record) {
-  return healthy_.IntensityOf(record.job.id, *record.iteration, record.state->paths);
+  return healthy_.IntensityOf(record.job.id, *record.iteration, in_force_.PlannedPathsOf(record.job.id));
 }
 
 RunResult ClusterSimulation::MakeResult(bool partial) {
@@ -451,7 +454,7 @@ RunResult ClusterSimulation::MakeResult(bool partial) {
   result.level_changes = counters.level_changes;
   result.num_plans = counters.plans;
   result.control = control_.Take();
-  const topology::LinkHealth& health = controller_.health();
+  const topology::LinkHealth& health = detection_.health();
   for (size_t i = 0; i < fabric_.num_links(); ++i) {
     if (health[LinkId(i)] < 1) result.unwell_links.emplace_back(LinkId(i), health[LinkId(i)]);
   }

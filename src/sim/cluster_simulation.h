@@ -18,6 +18,7 @@
 //     job_profiling      who is profiled                progress_reports  what the controller was told of progress
 //     live_jobs          whose traffic is live          control_log       what re-plans have changed
 //     health/host_care   broken GPUs, and who sees to them
+//     failure_detection  which failures of links the routing knows of
 #pragma once
 
 #include <cstdint>
@@ -34,6 +35,7 @@
 #include "sim/background_traffic.h"
 #include "sim/carried_account.h"
 #include "sim/control_log.h"
+#include "sim/failure_detection.h"
 #include "sim/health/host_care.h"
 #include "sim/healthy_fabric.h"
 #include "sim/job_account.h"
@@ -50,6 +52,7 @@
 #include "sim/simulated_jobs.h"
 #include "sim/traffic_in_force.h"
 #include "topology/fabric.h"
+#include "traffic/routing_costs.h"
 #include "traffic/traffic_policy.h"
 
 namespace fairlead::sim {
@@ -60,9 +63,9 @@ struct SimulationOptions {
   // Payload share of the speed of network links: headers, acknowledgements, congestion control. Range (0, 1]. 1 gives
   // ideal links; packet-level simulators measure about 0.97.
   double goodput = 0.97;
-  // Share of that which the way packets are routed leaves (traffic::RoutingEfficiency). Range (0, 1]. Jobs alone,
-  // the yardstick, have all of it.
-  double routing_efficiency = 1;
+  // What the way packets are routed costs (traffic::RoutingCostsOf). Valid; with `live` failures are known at once. Jobs
+  // alone, the yardstick, pay none of it.
+  traffic::RoutingCosts routing_costs = {};
   // Congestion control of RoCE v2: links on which flows hold each other back lose what its saw-tooth leaves unused, and
   // CNPs are counted (congestion_loss.h). `goodput` then means headers and acknowledgements only. Nothing: full links
   // carry what they can. Valid.
@@ -163,6 +166,7 @@ class ClusterSimulation {
   JobId first_message_;  // ids of background traffic
   // In the order in which they need one another.
   OutsideEvents outside_;
+  FailureDetection detection_;
   SimulatedJobs jobs_;
   HealthyFabric healthy_;
   RunEngine engine_;
@@ -174,8 +178,9 @@ class ClusterSimulation {
   LiveJobs live_;
   ControlLog control_;
   HostCare care_;
-  std::vector<JobId> finished_;     // that the controller has not been told of
-  std::vector<JobId> transferred_;  // likewise: the state of their workers
+  bool have_links_changed_ = false;  // now
+  std::vector<JobId> finished_;      // that the controller has not been told of
+  std::vector<JobId> transferred_;   // likewise: the state of their workers
   controller::ClusterController controller_;
 };
 

@@ -176,13 +176,13 @@ void ContentionDomain::StartPhase(uint32_t j) {
 // The bytes of the phase that runs have left; the last of them are still on their way.
 void ContentionDomain::EndSending(uint32_t j) {
   JobState& job = *jobs_[j];
-  const int64_t latency_ns = job.clock.latency_ns[job.phase];
-  if (latency_ns == 0) return EndPhase(j);
+  const int64_t wait_ns = job.clock.latency_ns[job.phase] + job.ReorderNs();
+  if (wait_ns == 0) return EndPhase(j);
   for (const FluidVariable& variable : network_.VariablesOf(j, job.phase)) {
     for (const uint32_t t : variable.transfers) job.remaining[t] = 0;
   }
   delays_.EndSending(j);
-  job.arrives_at = now() + SimDuration(latency_ns);
+  job.arrives_at = now() + SimDuration(wait_ns);
 }
 
 void ContentionDomain::EndPhase(uint32_t j) {

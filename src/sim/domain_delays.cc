@@ -63,7 +63,12 @@ void DomainDelays::BeginPhase(uint32_t j) {
 void DomainDelays::EndSending(uint32_t j) {
   if (!Follows(j)) return;
   RecordView(j);
-  jobs_[j]->stalled_since = SimTime::Never();
+  JobState& job = *jobs_[j];
+  job.stalled_since = SimTime::Never();
+  if (const int64_t reorder_ns = job.ReorderNs(); reorder_ns > 0) {
+    const size_t share = job.DelayShareIndex(LossCause::kReordering, JobId(), LinkId());
+    job.delay_shares[share].weight_s += static_cast<double>(reorder_ns) * 1e-9;
+  }
   View& view = views_[j];
   view.is_stale = false;
   view.bound.reset();
@@ -184,7 +189,7 @@ const FluidVariable* DomainDelays::FindSlowest(uint32_t j) {
 }
 
 // The link is full. Its users account for the delay by their loads, the job itself with what its flows would need
-// beyond the whole link, a broken link with its missing capacity.
+// beyond the whole link, a broken link with its missing capacity, or with what is lost there and comes here again.
 void DomainDelays::ShareDelay(uint32_t j, const FluidVariable& slowest, const LocalLink& link, double delay) {
   const JobState& victim = *jobs_[j];
   const double healthy = (*healthy_capacities_)[link.link];
@@ -192,17 +197,20 @@ void DomainDelays::ShareDelay(uint32_t j, const FluidVariable& slowest, const Lo
     return network_->Rate(network_->variable(user.variable)) * user.multiplicity;
   };
   double own_demand = 0;
+  double lost = 0;
   double load_of_others = 0;
   for (const LinkUser& user : link.users) {
     const FluidVariable& other = network_->variable(user.variable);
     if (other.job != j) {
       if (jobs_[other.job]->level <= victim.level) load_of_others += load_of(user);
     } else if (other.phase == slowest.phase && network_->IsSending(other)) {
-      own_demand += SoloRate(other) * user.multiplicity;
+      const double demand = SoloRate(other) * user.multiplicity;
+      own_demand += demand * other.arrives;
+      lost += demand * (1 - other.arrives);
     }
   }
   const double own_excess = std::max(0.0, own_demand - healthy);
-  const double lacking = std::max(0.0, healthy - link.capacity);
+  const double lacking = std::max(0.0, healthy - link.capacity) + lost;
   const double all = own_excess + lacking + load_of_others;
   AddOwnShares(j, link.link, delay, own_excess, lacking, all);
   for (const LinkUser& user : link.users) {
@@ -222,8 +230,9 @@ void DomainDelays::ShareDelay(uint32_t j, const FluidVariable& slowest, const Lo
 // No other job can slow the transfer down: its own paths are longer or meet, or a link of them is broken.
 void DomainDelays::ShareOwnDelay(uint32_t j, const FluidVariable& slowest, double delay) {
   const double demand = SoloRate(slowest) / slowest.width;
-  const bool is_cut = !slowest.tightest.valid() || slowest.tightest_health <= 0;
-  const double healthy = is_cut ? demand : slowest.top_rate / slowest.tightest_health;
+  const double health = slowest.tightest_health * slowest.arrives;
+  const bool is_cut = !slowest.tightest.valid() || health <= 0;
+  const double healthy = is_cut ? demand : slowest.top_rate / health;
   const double own_excess = std::max(0.0, demand - healthy);
   const double lacking = std::max(0.0, std::min(demand, healthy) - slowest.top_rate);
   AddOwnShares(j, slowest.tightest, delay, own_excess, lacking, own_excess + lacking);

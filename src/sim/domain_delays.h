@@ -37,9 +37,9 @@ class DomainDelays {
   void ForgetView(uint32_t j) { views_[j].is_stale = true; }
   // The job's next phase starts now; to be called before its state says so.
   void BeginPhase(uint32_t j);
-  // The phase before the job's present one has just ended.
-  // Nothing holds the job up until its phase ends.
+  // Nothing but the order of its packets holds the job up until its phase ends.
   void EndSending(uint32_t j);
+  // The phase before the job's present one has just ended.
   void EndPhase(uint32_t j);
   // The job begins an iteration now, and may have waited for its time shift.
   void EndWait(uint32_t j);

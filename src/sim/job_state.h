@@ -89,6 +89,8 @@ struct JobState {
   // [transfer] when it last ended, nothing: it never sent; only where flows choose their paths, else empty.
   std::vector<std::optional<SimTime>> quiet_since = {};
   bool waits_for_shift = false;  // until iteration_start
+  // [phase] its message waits so long, after its latency, until it is in order; empty: not at all.
+  std::vector<int64_t> reorder_ns = {};
   SimTime last_iteration_start;  // of the iteration before the current one
 
   // How far the job has come.
@@ -137,6 +139,8 @@ struct JobState {
   double ComputeSeconds() const;
   // What they all do in that many seconds of compute.
   Flop FlopIn(double compute_s) const;
+  // Of the running phase.
+  int64_t ReorderNs() const { return reorder_ns.empty() ? 0 : reorder_ns[phase]; }
   // What phase p takes alone, but for its latency. Needs `solo`.
   int64_t SoloSendingNs(size_t p) const { return solo.phase_ns[p] - clock.latency_ns[p]; }
   // Nanoseconds that the job would need alone for the rest of its iteration. Needs `solo` and `remaining`.

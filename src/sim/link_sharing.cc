@@ -92,13 +92,15 @@ TransferRoute ComputeRoute(const JobState& job, const Transfer& transfer, const 
   TransferRoute route;
   bool is_cut = false;
   for (const uint32_t flow : transfer.flows) {
-    route.parts = std::lcm(route.parts, traffic::NumParts(job.paths[flow]));
-    FL_CHECK_MSG(route.parts <= kMostParts, "too many parts of a flow");
+    const uint32_t parts = traffic::NumParts(job.paths[flow]);
+    const uint64_t common = std::lcm(uint64_t{route.parts}, uint64_t{parts});
+    route.parts = static_cast<uint32_t>(std::min<uint64_t>(common, kMostParts));
+    route.arrives = std::min(route.arrives, static_cast<double>(parts) / traffic::NumPartsSent(job.paths[flow]));
   }
   for (const uint32_t flow : transfer.flows) {
     is_cut |= job.paths[flow].empty();
-    const uint32_t times = route.parts == 1 ? 1 : route.parts / traffic::NumParts(job.paths[flow]);
-    AddCrossings(job.paths[flow], times, &route.links);
+    const uint32_t parts = route.parts == 1 ? 1 : traffic::NumParts(job.paths[flow]);
+    AddCrossings(job.paths[flow], (route.parts + parts - 1) / parts, &route.links);
   }
   MergeCrossings(&route.links);
   route.top_rate = is_cut ? 0 : std::numeric_limits<double>::infinity();

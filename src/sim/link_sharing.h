@@ -31,8 +31,11 @@ struct TransferLink {
 struct TransferRoute {
   std::vector<TransferLink> links;  // every link, ascending
   double top_rate = 0;              // bytes/s of each flow without other jobs; 0 when cut off by failures
-  // Equal parts that each flow is divided into, and that the multiplicities count (traffic/path_bundle.h).
+  // Equal parts that each flow is divided into, and that the multiplicities count (traffic/path_bundle.h). Where those
+  // of all flows have no common multiple below kMostParts, multiplicities are rounded up, by 1 in 3,000 at most.
   uint32_t parts = 1;
+  // Of what its flows send the least share that arrives; the rest is lost on dead links that nobody has noticed.
+  double arrives = 1;
 };
 
 // What one job can ask of a link at most, bytes/s: the most that one of its phases asks.

@@ -57,6 +57,38 @@ TEST(LinkSharingTest, RouteCountsCrossingsAndFindsTheTopRate) {
   EXPECT_EQ(ComputeRoute(cut.state, cut.state.transfers[0], capacities).top_rate, 0);
 }
 
+TEST(LinkSharingTest, WhatIsLostIsSentAgain) {
+  // Three parts over a NIC of 100 and uplinks of 100, one of them broken off: 2/3 of the NIC arrive, and each live
+  // uplink carries half of that.
+  const IdVector<LinkId, double> capacities(6, 100.0);
+  TestJob job(0, {PathOf({0, 0, 1, 5, 0, 2, 5})});
+  const TransferRoute route = ComputeRoute(job.state, job.state.transfers[0], capacities);
+  EXPECT_DOUBLE_EQ(route.top_rate, 100.0 * 2 / 3);
+  EXPECT_DOUBLE_EQ(route.arrives, 2.0 / 3);
+  EXPECT_EQ(route.parts, 2u);
+  const std::vector<TransferLink> expected = {{LinkId(0), 3}, {LinkId(1), 1}, {LinkId(2), 1}, {LinkId(5), 2}};
+  EXPECT_EQ(route.links, expected);
+}
+
+// A ring whose flows have 113, 109, 107 and 103 live paths: 135 million common parts are too many to count in, so that
+// multiplicities are rounded up, and no link gets more than it has.
+TEST(LinkSharingTest, PartsWithoutACommonMultipleAreRoundedUp) {
+  std::vector<model::Path> paths;
+  uint32_t next = 4;
+  for (uint32_t flow = 0; flow < 4; ++flow) {
+    model::Path& path = paths.emplace_back();
+    for (uint32_t part = 0; part < 113 - (flow == 0 ? 0 : 2 * flow + 2); ++part) {
+      path.insert(path.end(), {LinkId(flow), LinkId(next++), LinkId((flow + 1) % 4)});
+    }
+  }
+  const IdVector<LinkId, double> capacities(next, 100.0);
+  TestJob ring(0, paths, true);
+  const TransferRoute route = ComputeRoute(ring.state, ring.state.transfers[0], capacities);
+  // Each of links 0..3 has the flow that leaves and the one that arrives.
+  EXPECT_LE(route.top_rate, 50);
+  EXPECT_NEAR(route.top_rate, 50, 50.0 / 3000);
+}
+
 TEST(LinkSharingTest, OnlyOverloadedLinksJoinJobs) {
   // Jobs 0 and 1 meet on link 2 (capacity 100): 50 + 50 fit, 50 + 60 don't. Job 2 is elsewhere.
   IdVector<LinkId, double> capacities(6, 100.0);

@@ -20,6 +20,8 @@ std::string_view LossCauseName(LossCause cause) {
       return "background";
     case LossCause::kShift:
       return "shift";
+    case LossCause::kReordering:
+      return "reordering";
     case LossCause::kNotAttributed:
       break;
   }

@@ -15,10 +15,11 @@ enum class LossCause : uint8_t {
   kProfiling,      // a job that was being profiled had part of the link
   kBackground,     // checkpoints or traffic of inference had part of the link
   kShift,          // it waited for its time shift
+  kReordering,     // packets that took several paths were put in order
   kNotAttributed,  // what rests
 };
 
-// "job", "self", "level", "capacity", "restart", "profiling", "background", "shift", "not_attributed".
+// "job", "self", "level", "capacity", "restart", "profiling", "background", "shift", "reordering", "not_attributed".
 std::string_view LossCauseName(LossCause cause);
 
 }  // namespace fairlead::sim

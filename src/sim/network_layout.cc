@@ -150,6 +150,7 @@ void NetworkDraft::AddVariable(uint32_t j, const Transfer& transfer, const Trans
   added.bytes = transfer.bytes;
   added.top_rate = route.top_rate;
   added.parts = route.parts;
+  added.arrives = route.arrives;
   added.tightest = TightestLink(route, capacities_);
   if (healthy_capacities_ != nullptr && added.tightest.valid()) {
     added.tightest_health = capacities_[added.tightest] / (*healthy_capacities_)[added.tightest];
@@ -242,13 +243,13 @@ void NetworkDraft::Aggregate() {
 
 // What the network does not know, and what must be equal for two variables to have one future.
 std::vector<uint64_t> NetworkDraft::ColorVariables() const {
-  using Color = std::tuple<uint32_t, uint32_t, double, double, double, uint32_t, double, double>;
+  using Color = std::tuple<uint32_t, uint32_t, double, double, double, uint32_t, double, double, double>;
   std::map<Color, uint64_t> known;
   std::vector<uint64_t> colors;
   for (uint32_t v = 0; v < num_variables(); ++v) {
     const FluidVariable& variable = layout_.variables[v];
     const Color color(variable.job, variable.phase, variable.bytes, left_[v], variable.top_rate, variable.parts,
-                      variable.width, variable.tightest_health);
+                      variable.width, variable.tightest_health, variable.arrives);
     colors.push_back(known.try_emplace(color, known.size()).first->second);
   }
   return colors;

@@ -40,6 +40,7 @@ struct FluidVariable {
   double width = 1;
   LinkId tightest = {};        // of its own links: its bound without other jobs; invalid: it has no path
   double tightest_health = 1;  // remaining share of that link's capacity, 0..1
+  double arrives = 1;          // TransferRoute::arrives
 };
 
 struct LinkUser {

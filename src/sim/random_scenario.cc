@@ -61,6 +61,7 @@ class Writer {
   std::string Host(bool needs_two_ports);
   std::string Uplinks();
   std::string Background();
+  std::string Spray();
   std::string Options();
   std::string Job();
   std::string Work(uint64_t gpus, bool divides_batch);
@@ -142,8 +143,22 @@ std::string Writer::Background() {
       first, first + 1, per_s, std::max(1.0, bytes), sigma, is_first ? ", level: 0" : "", first + 1);
 }
 
+std::string Writer::Spray() {
+  static constexpr std::array<std::string_view, 5> kPresets = {"none", "uec", "mrc", "spectrumx", "blind"};
+  std::string text = fmt::format("preset: {}", OneOf(kPresets));
+  if (OneIn(4)) text += ", split: oblivious";
+  if (OneIn(2)) text += fmt::format(", efficiency: {:.3g}", Length(0.3, 1));
+  // From what nobody sees to what is never noticed.
+  if (!OneIn(3)) text += fmt::format(", detect_us: {:.4g}", Length(1e-3, simulated_s_ * 2e6));
+  if (OneIn(3)) text += fmt::format(", remap_s: {:.4g}", Length(1e-6, simulated_s_));
+  if (OneIn(3)) text += fmt::format(", reorder_us: {:.4g}", Length(1, simulated_s_ * 1e4));
+  if (OneIn(4)) text += fmt::format(", paths: {}", Between(2, 8));
+  return fmt::format("spray: {{{}}}\n", text);
+}
+
 std::string Writer::Options() {
   std::string text;
+  if (options_.detection && policy_.ends_with("spray") && !OneIn(4)) text += Spray();
   if (options_.queue_pairs && OneIn(3)) text += fmt::format("qps_per_connection: {}\n", Between(2, 4));
   // Senders with rules of their own do not share links alike.
   if (options_.congestion && OneIn(4) && !traffic::SendersHaveRules(policy_, {})) text += "congestion: dcqcn\n";

@@ -30,6 +30,7 @@ struct RandomScenarioOptions {
   bool model_profiles = true;              // jobs with several phases, made from a model and its parallelism
   bool endless_jobs = true;                // jobs without a number of iterations
   bool late_arrivals = true;               // jobs that come after the start
+  bool detection = true;                   // spray: presets, failures that are noticed late, reordering
   bool background = true;                  // kv_transfers and checkpoints
   uint32_t max_jobs = 8;                   // >= 1
   double max_simulated_s = 300;            // >= 1

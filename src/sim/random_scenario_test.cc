@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -33,6 +34,18 @@ RunResult RunAlone(const Scenario& scenario) {
   return std::move(report->runs.front());
 }
 
+// Two ways to simulate one of these must agree: without what extrapolates (its error is not bounded) and what answers
+// to measurements (which a nanosecond may turn).
+RandomScenarioOptions ComparableScenarios(double max_simulated_s, std::vector<std::string> policies) {
+  return {.allocation = false,
+          .congestion = false,
+          .profiling = false,
+          .speed_reports = false,
+          .extrapolation = false,
+          .max_simulated_s = max_simulated_s,
+          .policies = std::move(policies)};
+}
+
 TEST(RandomScenarioTest, SameSeedSameTextAndOthersDiffer) {
   EXPECT_EQ(TextOf(1), TextOf(1));
   EXPECT_NE(TextOf(1), TextOf(2));
@@ -43,13 +56,83 @@ TEST(RandomScenarioTest, EveryKindIsDrawn) {
   for (uint64_t seed = 0; seed < kNumSeeds; ++seed) {
     const std::string text = TextOf(seed);
     for (const std::string kind :
-         {"clos2", "clos3", "double-sided", "rail-dual-plane", "allocation:", "placement:", "link_events:", "dcqcn",
-          "detail: edge", "extrapolate: true", "profile_jobs", "speed_report_s", "latency: ", "kv_transfers",
-          "checkpoint_s", "qps_per_connection", "model: ", "sizes: ", "health: 0,"}) {
+         {"clos2",        "clos3",        "double-sided", "rail-dual-plane",    "allocation:",  "placement:",
+          "link_events:", "dcqcn",        "detail: edge", "extrapolate: true",  "profile_jobs", "speed_report_s",
+          "latency: ",    "kv_transfers", "checkpoint_s", "qps_per_connection", "model: ",      "sizes: ",
+          "health: 0,",   "detect_us"}) {
       counts[kind] += text.find(kind) != std::string::npos ? 1 : 0;
     }
   }
   for (const auto& [kind, count] : counts) EXPECT_GE(count, 3) << kind;
+}
+
+// Links of a Clos, or of planes, blink under sprayed jobs, which notice it soon, late or never.
+std::string BlinkingText(uint64_t seed) {
+  Random random(seed);
+  const auto ports = static_cast<int>(1 + random.Below(4));
+  const bool has_planes = ports > 1;
+  const auto spines = static_cast<int>(2 + random.Below(5));
+  const std::string fabric =
+      has_planes ? fmt::format("kind: rail-dual-plane, segments: 2, hosts_per_segment: 4, spines: {}", spines)
+                 : fmt::format("kind: clos2, leaves: 4, hosts_per_leaf: 2, spines: {}", spines);
+  std::string text = fmt::format(
+      "title: random outages\nseeds: 1\nsimulate_s: 6\npolicies: [{}]\nplacement: random\nfabric: {{{}, "
+      "oversubscription: {:.2f}, host: {{gpus: 2, nics: 1, ports_per_nic: {}, port_gbps: {}, sockets: 1, "
+      "pcie_switches: "
+      "1}}}}\nspray: {{preset: {}, detect_us: {:.3f}, remap_s: {:.6f}, reorder_us: {:.0f}}}\ndetail: {}\njobs:\n",
+      random.Below(2) == 0 ? "spray" : "crux+spray", fabric, random.Uniform(0.5, 3), ports, 200 / ports,
+      random.Below(3) == 0 ? "blind" : "uec", std::pow(10, random.Uniform(0, 6.5)),
+      random.Below(2) == 0 ? 0.0 : random.Uniform(0, 4), random.Below(3) == 0 ? random.Uniform(0, 1e4) : 0.0,
+      random.Below(3) == 0 ? "edge" : "coupled");
+  for (int j = 0; j < 4; ++j) {
+    text += fmt::format(
+        "  - {{gpus: {}, gpus_per_host: 2, compute_s: {:.3f}, size_mb: {:.0f}, collective: {}, work_tflop: {}}}\n",
+        2 * (1 + random.Below(3)), random.Uniform(0, 0.1), random.Uniform(100, 3000),
+        random.Below(2) == 0 ? "ring-all-reduce" : "all-to-all", 1 + random.Below(9));
+  }
+  text += "link_events:\n";
+  for (int i = 0; i < 16; ++i) {
+    const uint64_t s = random.Below(static_cast<uint64_t>(spines));
+    const uint64_t kind = random.Below(3);
+    const std::string spine = has_planes ? fmt::format("spine{}", s * 2 + random.Below(2)) : fmt::format("spine{}", s);
+    const std::string where =
+        kind == 0 ? fmt::format("node: {}", spine)
+                  : (kind == 1 ? fmt::format("node: h{}/nic0", random.Below(8)) : std::string("node: leaf0"));
+    const double at_s = random.Uniform(0, 6);
+    text += fmt::format("  - {{at_s: {:.6f}, {}, health: 0}}\n", at_s, where);
+    if (random.Below(5) == 0) continue;
+    text += fmt::format("  - {{at_s: {:.6f}, {}, health: {}}}\n", at_s + random.Uniform(0, 2), where,
+                        random.Below(4) == 0 ? 0.5 : 1.0);
+  }
+  return text;
+}
+
+// Failures that nobody has noticed: the laws hold, and neither aggregation nor skipped periods change anything.
+TEST(RandomScenarioTest, SprayedRunsThatNoticeFailuresLateKeepTheLaws) {
+  const char* const more = std::getenv("FAIRLEAD_NUM_SEEDS");
+  const uint64_t num_seeds = more != nullptr ? std::strtoull(more, nullptr, 10) : 40;
+  uint64_t num_unnoticed = 0, num_reordering = 0;
+  for (uint64_t seed = 0; seed < num_seeds; ++seed) {
+    const std::string text = BlinkingText(seed);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Scenario scenario = ParseScenario(text, "s.yaml", {}).value();
+    const RunResult fast = RunAlone(scenario);
+    EXPECT_EQ(FindBrokenLaw(scenario, fast), "") << text;
+    scenario.simulation.fast_forward = false;
+    const RunResult exact = RunAlone(scenario);
+    EXPECT_EQ(FindDisagreement(fast, exact), "");
+    scenario.simulation.aggregate_flows = false;
+    const RunResult plain = RunAlone(scenario);
+    for (size_t j = 0; j < plain.jobs.size(); ++j) {
+      EXPECT_NEAR(exact.jobs[j].work, plain.jobs[j].work, 1e-6 * plain.jobs[j].work + 1e-6) << plain.jobs[j].name;
+      for (const LossResult& loss : plain.jobs[j].lost_to) num_reordering += loss.cause == LossCause::kReordering;
+    }
+    traffic::spray::SprayOptions& spray = scenario.policy_options.spray;
+    spray.detect = spray.remap = Seconds(0);
+    num_unnoticed += RunAlone(scenario).event_hash != plain.event_hash ? 1 : 0;
+  }
+  EXPECT_GT(num_unnoticed, num_seeds / 2) << "detection must make a difference";
+  EXPECT_GT(num_reordering, num_seeds / 10);
 }
 
 TEST(RandomScenarioTest, OptionsTurnKindsOff) {
@@ -127,18 +210,6 @@ TEST(RandomScenarioTest, RunsKeepTheLaws) {
   for (const LossCause cause : {LossCause::kJob, LossCause::kSelf, LossCause::kLevel, LossCause::kCapacity}) {
     EXPECT_GT(num_runs_with[cause], num_seeds / 20) << LossCauseName(cause);
   }
-}
-
-// Two ways to simulate one of these must agree: without what extrapolates (its error is not bounded) and what answers
-// to measurements (which a nanosecond may turn).
-RandomScenarioOptions ComparableScenarios(double max_simulated_s, std::vector<std::string> policies) {
-  return {.allocation = false,
-          .congestion = false,
-          .profiling = false,
-          .speed_reports = false,
-          .extrapolation = false,
-          .max_simulated_s = max_simulated_s,
-          .policies = std::move(policies)};
 }
 
 TEST(RandomScenarioTest, SkippingPeriodsChangesNothingBeyondTheStatedError) {

@@ -390,12 +390,34 @@ void ReadTacclStarOptions(YamlMap& root, Scenario* scenario) {
   static_cast<void>(section->Finish());
 }
 
+// What NICs that take packets in order only leave of spraying has to be said.
+void ReadReordering(YamlMap& section, traffic::spray::SprayOptions* options) {
+  const bool has_losses = section.Has("loss_per_rtt");
+  const bool takes_any_order = section.Bool("ooo_nic", !has_losses);
+  if (has_losses) {
+    const traffic::spray::GoBackN model = {section.Double("loss_per_rtt"), section.Double("bdp_packets")};
+    options->efficiency = model.Efficiency();
+    if (takes_any_order) section.Fail("loss_per_rtt", "not beside ooo_nic: true, under which NICs lose nothing");
+    if (section.Has("efficiency")) section.Fail("efficiency", "not beside loss_per_rtt, from which it follows");
+  } else if (!takes_any_order && !section.Has("efficiency")) {
+    section.Fail("ooo_nic",
+                 "spraying over NICs that take packets in order only sends most of them again: expected either "
+                 "efficiency or loss_per_rtt and bdp_packets beside ooo_nic: false, found neither");
+  }
+}
+
 void ReadSprayOptions(YamlMap& root, Scenario* scenario) {
   auto section = root.Map("spray");
   if (!section) return;
   traffic::spray::SprayOptions& options = scenario->policy_options.spray;
-  options.split = static_cast<traffic::spray::Split>(section->Choice("split"));
-  options.efficiency = section->Double("efficiency");
+  options = traffic::spray::OptionsOf(static_cast<traffic::spray::Preset>(section->Choice("preset")));
+  if (section->Has("split")) options.split = static_cast<traffic::spray::Split>(section->Choice("split"));
+  options.efficiency = section->Double("efficiency", options.efficiency);
+  options.paths = static_cast<uint32_t>(section->Int("paths", options.paths));
+  options.detect = Seconds(section->Double("detect_us", options.detect.value() * 1e6) * 1e-6);
+  options.remap = Seconds(section->Double("remap_s", options.remap.value()));
+  options.reorder = Seconds(section->Double("reorder_us") * 1e-6);
+  ReadReordering(*section, &options);
   static_cast<void>(section->Finish());
 }
 

@@ -29,6 +29,7 @@ std::vector<std::string_view> LevelRules() { return {"equal-groups", "top-ranks"
 std::vector<std::string_view> TacclReadings() { return {"arrivals", "all"}; }
 std::vector<std::string_view> ContendedUpkeeps() { return {"grid", "once"}; }
 std::vector<std::string_view> LoopRules() { return {"cut", "no-shift"}; }
+std::vector<std::string_view> SprayPresets() { return {"none", "uec", "mrc", "spectrumx", "blind"}; }
 std::vector<std::string_view> SpraySplits() { return {"adaptive", "oblivious"}; }
 std::vector<std::string_view> PathRules() { return {"letflow", "conga", "sglb"}; }
 std::vector<std::string_view> MigrationCosts() { return {"published-system", "published-simulation"}; }
@@ -787,18 +788,80 @@ constexpr YamlMapKeys kCassiniKeys = {
     .name = "cassini", .meaning = "Options of the policy `cassini`.", .keys = kCassini};
 
 constexpr YamlKey kSpray[] = {
+    {.name = "preset",
+     .meaning =
+         "Defaults of the other keys: `uec` (256 paths, detection in 100 us), `mrc` (256 paths, 50 us, ports 3 s), "
+         "`spectrumx` (256 paths, 1 ms), `blind` (oblivious, 1 s); all else as under `none`, where failures are "
+         "known at once.",
+     .example = "mrc",
+     .fallback = "none",
+     .choices = SprayPresets},
     {.name = "split",
      .meaning = "How a flow is divided over its paths: `adaptive`, by what they can carry, or `oblivious`, alike.",
      .example = "oblivious",
-     .fallback = "adaptive",
+     .otherwise = "adaptive; oblivious under `blind`",
      .choices = SpraySplits},
     {.name = "efficiency",
      .type = YamlType::kNumber,
      .meaning = "Share of the payload of network links that spraying leaves. MRC reached 770 of 800 Gb/s.",
      .example = "1",
-     .fallback = "0.96",
+     .otherwise = "0.96; with `ooo_nic: false` it has to be said, or what it follows from",
      .min = 0.01,
      .max = 1},
+    {.name = "paths",
+     .type = YamlType::kInteger,
+     .meaning = "Most paths of a flow (entropy values), evenly spaced where there are more.",
+     .example = "64",
+     .otherwise = "128; 256 under `uec`, `mrc` and `spectrumx`",
+     .min = 2,
+     .max = traffic::spray::SprayOptions::kMostPaths},
+    {.name = "detect_us",
+     .type = YamlType::kNumber,
+     .meaning =
+         "How long, in microseconds, flows go on sending the share of a dead path, which is lost and sent again.",
+     .example = "200",
+     .otherwise = "0; 100 under `uec`, 50 under `mrc`, 1000 under `spectrumx`, 1e6 under `blind`",
+     .min = 0,
+     .max = 1e9},
+    {.name = "remap_s",
+     .type = YamlType::kNumber,
+     .unit = NumberUnit::kSeconds,
+     .meaning =
+         "The same for a dead port of a NIC, of either end, where it is longer: until its entropy values are dealt "
+         "out to other ports.",
+     .example = "1s",
+     .otherwise = "0; 3 under `mrc`",
+     .min = 0,
+     .max = 1e6},
+    {.name = "reorder_us",
+     .type = YamlType::kNumber,
+     .meaning = "What putting packets in order adds to each message on several paths, in microseconds.",
+     .example = "5",
+     .fallback = "0",
+     .min = 0,
+     .max = 1e9},
+    {.name = "ooo_nic",
+     .type = YamlType::kSwitch,
+     .meaning = "Whether NICs put packets where they belong in any order. If not (go-back-N), they send again what is "
+                "under way for each one out of order: say what that leaves.",
+     .example = "true",
+     .otherwise = "true, unless `loss_per_rtt` is given"},
+    {.name = "loss_per_rtt",
+     .type = YamlType::kNumber,
+     .meaning =
+         "Share of the packets of a round trip that come out of order. The efficiency is 1 / (1 + loss_per_rtt x "
+         "bdp_packets). NICs then keep the order.",
+     .example = "0.01",
+     .min = 0,
+     .max = 1,
+     .with = "bdp_packets"},
+    {.name = "bdp_packets",
+     .type = YamlType::kNumber,
+     .meaning = "Packets under way: bandwidth x round trip / MTU.",
+     .example = "100",
+     .min = 0,
+     .max = 1e6,
+     .with = "loss_per_rtt"},
 };
 constexpr YamlMapKeys kSprayKeys = {
     .name = "spray", .meaning = "Options of the policies `spray` and `crux+spray`.", .keys = kSpray};

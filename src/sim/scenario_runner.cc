@@ -125,7 +125,7 @@ RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, const RunInpu
                           .forwards_by_rail = scenario.forwards_by_rail,
                           .routing = routing.get()};
   }
-  options.routing_efficiency = traffic::RoutingEfficiency(run.policy, scenario.policy_options);
+  options.routing_costs = traffic::RoutingCostsOf(run.policy, scenario.policy_options);
   std::vector<scheduling::DecisionRecord> decisions;
   std::unique_ptr<scheduling::AllocationPolicy> allocation;
   if (!run.allocation.empty()) {

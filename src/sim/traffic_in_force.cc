@@ -20,17 +20,28 @@ void KeepChosenPaths(const JobState& job, std::vector<model::Path>* planned) {
   }
 }
 
+// [phase] a message on several paths waits until it is in order.
+std::vector<int64_t> ReorderTimes(const JobState& job, SimDuration reorder) {
+  std::vector<int64_t> times;
+  for (const model::CommunicationPhase& phase : job.iteration->phases) {
+    const auto flows = std::span(job.paths).subspan(phase.first_flow, phase.num_flows);
+    const bool is_divided =
+        std::ranges::any_of(flows, [](const model::Path& path) { return traffic::NumPartsSent(path) > 1; });
+    times.push_back(is_divided ? reorder.ns() : 0);
+  }
+  return times;
+}
+
 }  // namespace
 
-TrafficInForce::TrafficInForce(const topology::Fabric& fabric, double payload_share, uint64_t seed,
-                               HealthyFabric* healthy, RunEngine* engine, CarriedAccount* carried)
+TrafficInForce::TrafficInForce(const topology::Fabric& fabric, const Options& options, HealthyFabric* healthy,
+                               RunEngine* engine, CarriedAccount* carried)
     : fabric_(fabric),
-      payload_share_(payload_share),
-      seed_(seed),
+      options_(options),
       healthy_(healthy),
       engine_(engine),
       carried_(carried),
-      capacities_(PayloadCapacities(fabric, topology::LinkHealth(fabric.num_links(), 1.0), payload_share)) {}
+      capacities_(PayloadCapacities(fabric, topology::LinkHealth(fabric.num_links(), 1.0), options.payload_share)) {}
 
 void TrafficInForce::Add(JobState* job) { jobs_[job->id].job = job; }
 
@@ -44,6 +55,7 @@ void TrafficInForce::Remove(JobId job) {
 void TrafficInForce::Route(Traffic& traffic) const {
   traffic.routes = ComputeRoutes(*traffic.job, capacities_);
   traffic.demand = ComputeDemand(*traffic.job, traffic.routes);
+  if (options_.reorder > SimDuration()) traffic.job->reorder_ns = ReorderTimes(*traffic.job, options_.reorder);
 }
 
 void TrafficInForce::Adopt(controller::SetTraffic action) {
@@ -55,15 +67,34 @@ void TrafficInForce::Adopt(controller::SetTraffic action) {
     job.senders = std::move(action.senders);
   }
   if (job.senders.choice) KeepChosenPaths(job, &action.paths);
-  if (job.paths != action.paths) {
-    SetPaths(traffic, std::move(action.paths));
-  } else if (has_new_rules) {
-    Route(traffic);
-  }
+  if (!Send(traffic, std::move(action.paths)) && has_new_rules) Route(traffic);
   if (job.time_shift != action.time_shift) SetTimeShift(job, action.time_shift);
   job.level = action.level;
   const bool balances = action.balances_shares && QueuePairShares::HasSomethingToDo(*job.iteration);
   if (balances != (traffic.shares != nullptr)) SetBalancing(traffic, balances);
+}
+
+// Flows take the planned paths, as far as these are alive. Returns whether they take others than before.
+bool TrafficInForce::Send(Traffic& traffic, std::vector<model::Path> planned) {
+  std::vector<model::Path> broken;
+  const auto is_dead = [this](LinkId link) { return std::ranges::binary_search(unnoticed_, link); };
+  if (!unnoticed_.empty()) {
+    for (const model::Path& path : planned) broken.push_back(traffic::BreakOff(path, is_dead));
+  }
+  if (unnoticed_.empty() || broken == planned) {
+    traffic.planned.reset();
+    broken = std::move(planned);
+  } else {
+    traffic.planned = std::move(planned);
+  }
+  if (traffic.job->paths == broken) return false;
+  SetPaths(traffic, std::move(broken));
+  return true;
+}
+
+const std::vector<model::Path>& TrafficInForce::PlannedPathsOf(JobId job) const {
+  const Traffic& traffic = jobs_.at(job);
+  return traffic.planned ? *traffic.planned : traffic.job->paths;
 }
 
 void TrafficInForce::SetPaths(Traffic& traffic, std::vector<model::Path> paths) {
@@ -86,7 +117,7 @@ void TrafficInForce::SetTimeShift(JobState& job, const std::optional<traffic::Ti
 void TrafficInForce::SetBalancing(Traffic& traffic, bool balances) {
   JobState& job = *traffic.job;
   engine_->Release(job.id);
-  traffic.shares = balances ? std::make_unique<QueuePairShares>(&job, seed_) : nullptr;
+  traffic.shares = balances ? std::make_unique<QueuePairShares>(&job, options_.seed) : nullptr;
   job.shares = traffic.shares.get();
   job.part_bytes.assign(balances ? job.transfers.size() : 0, 0);
   if (balances) {
@@ -96,9 +127,13 @@ void TrafficInForce::SetBalancing(Traffic& traffic, bool balances) {
   }
 }
 
-void TrafficInForce::SetHealth(const topology::LinkHealth& health) {
-  capacities_ = PayloadCapacities(fabric_, health, payload_share_);
-  for (auto& [id, traffic] : jobs_) Route(traffic);
+void TrafficInForce::SetHealth(const topology::LinkHealth& health, const std::vector<LinkId>& unnoticed) {
+  capacities_ = PayloadCapacities(fabric_, health, options_.payload_share);
+  unnoticed_ = unnoticed;
+  for (auto& [id, traffic] : jobs_) {
+    const bool may_break = traffic.planned.has_value() || !unnoticed_.empty();
+    if (!may_break || !Send(traffic, PlannedPathsOf(id))) Route(traffic);
+  }
 }
 
 SimTime TrafficInForce::NextLook() const {

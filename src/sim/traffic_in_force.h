@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/sim_time.h"
 #include "controller/cluster_controller.h"
+#include "model/path.h"
 #include "sim/carried_account.h"
 #include "sim/healthy_fabric.h"
 #include "sim/job_state.h"
@@ -25,10 +27,17 @@ namespace fairlead::sim {
 
 class TrafficInForce {
  public:
-  // All must outlive this. Args: payload_share: of the speed of healthy network links, (0, 1]; seed: of the instants at
-  // which shares of queue pairs are looked at.
-  TrafficInForce(const topology::Fabric& fabric, double payload_share, uint64_t seed, HealthyFabric* healthy,
-                 RunEngine* engine, CarriedAccount* carried);
+  // Args: payload_share: of the speed of healthy network links, (0, 1]; seed: of the instants at which shares of queue
+  // pairs are looked at; reorder: RoutingCosts::reorder.
+  struct Options {
+    double payload_share = 1;
+    uint64_t seed = 1;
+    SimDuration reorder;
+  };
+
+  // All must outlive this.
+  TrafficInForce(const topology::Fabric& fabric, const Options& options, HealthyFabric* healthy, RunEngine* engine,
+                 CarriedAccount* carried);
 
   // The job begins to run, and has no paths yet. Its state must outlive its time here.
   void Add(JobState* job);
@@ -36,8 +45,9 @@ class TrafficInForce {
 
   // Paths, level, time shift, what senders do by themselves, and whether queue pairs balance their shares.
   void Adopt(controller::SetTraffic action);
-  // All running jobs must be up to date. Links that change affect all of them: failures are rare.
-  void SetHealth(const topology::LinkHealth& health);
+  // All running jobs must be up to date. Links that change affect all of them: failures are rare. Flows lose their
+  // shares on dead links that nobody has noticed (path_bundle.h); `unnoticed` holds until the next call.
+  void SetHealth(const topology::LinkHealth& health, const std::vector<LinkId>& unnoticed);
 
   // When shares of queue pairs are to be looked at next; Never(): they are all equal, or settled.
   SimTime NextLook() const;
@@ -46,6 +56,8 @@ class TrafficInForce {
   // Something else has changed: jobs, paths, links.
   void Wake();
 
+  // [flow] as they were adopted; JobState::paths without the parts that break off where nobody has noticed yet.
+  const std::vector<model::Path>& PlannedPathsOf(JobId job) const;
   // [transfer]
   const std::vector<TransferRoute>& RoutesOf(JobId job) const { return jobs_.at(job).routes; }
   // All running jobs but those that are stuck, by id; valid until the next change.
@@ -56,23 +68,25 @@ class TrafficInForce {
  private:
   struct Traffic {
     JobState* job = nullptr;
-    std::vector<TransferRoute> routes = {};        // [transfer] under the paths and capacities in force
-    std::vector<LinkDemand> demand = {};           // of the routes
-    std::unique_ptr<QueuePairShares> shares = {};  // null where queue pairs carry equal shares
+    std::optional<std::vector<model::Path>> planned = {};  // where parts of them are broken off in the job's
+    std::vector<TransferRoute> routes = {};                // [transfer] under the paths and capacities in force
+    std::vector<LinkDemand> demand = {};                   // of the routes
+    std::unique_ptr<QueuePairShares> shares = {};          // null where queue pairs carry equal shares
   };
 
   void Route(Traffic& traffic) const;
+  bool Send(Traffic& traffic, std::vector<model::Path> planned);
   void SetPaths(Traffic& traffic, std::vector<model::Path> paths);
   void SetTimeShift(JobState& job, const std::optional<traffic::TimeShift>& shift);
   void SetBalancing(Traffic& traffic, bool balances);
 
   const topology::Fabric& fabric_;
-  double payload_share_;
-  uint64_t seed_;
+  Options options_;
   HealthyFabric* healthy_;
   RunEngine* engine_;
   CarriedAccount* carried_;
   IdVector<LinkId, double> capacities_;
+  std::vector<LinkId> unnoticed_;  // ascending
   std::map<JobId, Traffic> jobs_;
   uint32_t num_balanced_ = 0;  // jobs with `shares`
 };

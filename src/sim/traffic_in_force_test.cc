@@ -37,7 +37,7 @@ class TrafficInForceTest : public testing::Test {
   model::Iteration iteration_ = example_.Sending(1, 1);
   JobState first_ = StateOf(1, iteration_);
   JobState second_ = StateOf(2, iteration_);
-  TrafficInForce in_force_{example_.fabric, 1, 1, &healthy_, &engine_, &carried_};
+  TrafficInForce in_force_{example_.fabric, {}, &healthy_, &engine_, &carried_};
 };
 
 TEST_F(TrafficInForceTest, PathsMakeRoutes) {
@@ -61,7 +61,7 @@ TEST_F(TrafficInForceTest, LinksThatChangeChangeAllRoutes) {
   for (const JobState* job : {&first_, &second_}) in_force_.Adopt(OverTheUplink(*job));
   topology::LinkHealth health(example_.fabric.num_links(), 1.0);
   health[example_.Uplink()] = 0.25;
-  in_force_.SetHealth(health);
+  in_force_.SetHealth(health, {});
   for (const JobId job : {JobId(1), JobId(2)}) EXPECT_DOUBLE_EQ(in_force_.RoutesOf(job)[0].top_rate, 0.25e9);
   EXPECT_DOUBLE_EQ(in_force_.capacities()[example_.Uplink()], 0.25e9);
 }

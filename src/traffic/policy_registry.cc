@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "base/nearest_word.h"
 #include "traffic/c4p/c4p_policy.h"
 #include "traffic/cassini/cassini_policy.h"
@@ -144,8 +146,14 @@ constexpr Entry kPolicies[] = {
 
 }  // namespace
 
-double RoutingEfficiency(std::string_view name, const PolicyOptions& options) {
-  return name.ends_with("spray") ? options.spray.efficiency : 1;
+RoutingCosts RoutingCostsOf(std::string_view name, const PolicyOptions& options) {
+  if (!name.ends_with("spray")) return {};
+  const spray::SprayOptions& spray = options.spray;
+  const SimDuration detect = SimDuration::FromSeconds(spray.detect);
+  return {.efficiency = spray.efficiency,
+          .detect = detect,
+          .detect_port = std::max(detect, SimDuration::FromSeconds(spray.remap)),
+          .reorder = SimDuration::FromSeconds(spray.reorder)};
 }
 
 std::string_view RoutingOf(std::string_view name) {

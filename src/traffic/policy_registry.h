@@ -13,6 +13,7 @@
 #include "traffic/fixed/fixed_options.h"
 #include "traffic/flowlet/flowlet_options.h"
 #include "traffic/mltcp/mltcp_options.h"
+#include "traffic/routing_costs.h"
 #include "traffic/spray/spray_options.h"
 #include "traffic/taccl_star/taccl_star_options.h"
 #include "traffic/traffic_policy.h"
@@ -34,9 +35,9 @@ struct PolicyOptions {
   CoflowOptions varys = varys::kDefaultOptions;
 };
 
-// Share of the payload of network links that the way the policy's packets travel leaves: below 1 for those that
-// spray. `name` is one of PolicyNames().
-double RoutingEfficiency(std::string_view name, const PolicyOptions& options);
+// What the way that the policy's packets travel costs; nothing for those that do not spray. `name` is one of
+// PolicyNames().
+RoutingCosts RoutingCostsOf(std::string_view name, const PolicyOptions& options);
 
 // The policy of flows that no policy steers, by what the fabric does under policy `name`: "spray" under "crux+spray",
 // "ecmp" under "crux".

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "traffic/candidate_finder.h"
@@ -14,7 +16,6 @@
 namespace fairlead::traffic::spray {
 namespace {
 
-constexpr size_t kMostPaths = 128;
 constexpr uint32_t kMostParts = 240;
 constexpr double kRounding = 1e-9;
 
@@ -71,8 +72,9 @@ bool AreWhole(std::span<const double> fractions, uint32_t parts) {
 
 // [candidate]: parts of the flow, for the smallest number that is exact, or for the most, by largest remainder.
 std::vector<uint32_t> FindParts(std::span<const double> fractions) {
+  const uint32_t most = std::max(kMostParts, static_cast<uint32_t>(fractions.size()));
   uint32_t parts = 1;
-  while (parts < kMostParts && !AreWhole(fractions, parts)) ++parts;
+  while (parts < most && !AreWhole(fractions, parts)) ++parts;
   std::vector<uint32_t> counts;
   std::vector<std::pair<double, size_t>> remainders;
   uint32_t left = parts;
@@ -102,12 +104,37 @@ model::Path MakeBundle(const topology::PathCandidates& candidates, const Traffic
 }  // namespace
 
 Status SprayOptions::Validate() const {
-  if (efficiency > 0 && efficiency <= 1) return OkStatus();
-  return InvalidArgument(fmt::format("spray: efficiency: expected a fraction in (0, 1], found {}", efficiency));
+  if (!(efficiency > 0 && efficiency <= 1)) {
+    return InvalidArgument(fmt::format("spray: efficiency: expected a fraction in (0, 1], found {}", efficiency));
+  }
+  if (paths < 2 || paths > kMostPaths) {
+    return InvalidArgument(fmt::format("spray: paths: expected 2 to {}, found {}", kMostPaths, paths));
+  }
+  for (const auto& [name, time] : {std::pair("detect", detect), {"remap", remap}, {"reorder", reorder}}) {
+    if (time.value() >= 0 && std::isfinite(time.value())) continue;
+    return InvalidArgument(fmt::format("spray: {}: expected seconds from 0, found {}", name, time.value()));
+  }
+  return OkStatus();
+}
+
+SprayOptions OptionsOf(Preset preset) {
+  switch (preset) {
+    case Preset::kNone:
+      break;
+    case Preset::kUec:
+      return {.paths = 256, .detect = Seconds(100e-6)};
+    case Preset::kMrc:
+      return {.paths = 256, .detect = Seconds(50e-6), .remap = Seconds(3)};
+    case Preset::kSpectrumX:
+      return {.paths = 256, .detect = Seconds(1e-3)};
+    case Preset::kBlind:
+      return {.split = Split::kOblivious, .detect = Seconds(1)};
+  }
+  return {};
 }
 
 FlowRouter::Routes SprayRouter::RouteJob(const TrafficSnapshot& snapshot, const JobView& job) const {
-  CandidateFinder finder(*snapshot.router, kMostPaths);
+  CandidateFinder finder(*snapshot.router, options_.paths);
   Routes routes;
   size_t num_cut_off = 0;
   size_t most = 0;

@@ -9,9 +9,11 @@
 //             Splits that are no small fractions are rounded to 240 parts.
 // Guarantees  On two leaves with S spines of capacity c, n flows of NICs of rate 1 get min(1, S * c / n) each. With one
 //             path it is ECMP.
-// Cost        O(links of all equal-cost paths) for each flow; at most 128 paths, evenly spaced.
+// Failures    the router knows what was detected. Until then a flow keeps its bundle, and its dead parts break off
+//             (path_bundle.h): who knows what when is the simulator's (sim/failure_detection.h).
+// Cost        O(links of all equal-cost paths) for each flow; at most SprayOptions::paths of them.
 // Differs     adaptive splits follow capacities, not the load of other flows: exact where flows that meet have the same
-//             paths. Failures are known at once: what is lost until they are detected (50 us to 1 s) is not modelled.
+//             paths. Entropy values are spread evenly over the paths; hashes of real ones are not.
 // Reference   UEC 1.0; MRC (arXiv 2605.04333); specification "rivals and fabrics", section 4.2.
 #pragma once
 
