@@ -27,7 +27,7 @@ DomainNetwork::DomainNetwork(NetworkLayout layout, std::vector<uint32_t> levels,
   FL_CHECK(first_variable_.size() == levels_.size());
   for (size_t v = 0; v < variables_.size(); ++v) {
     FluidVariable& variable = variables_[v];
-    variable.flow = network_.AddFlow(layout.uses[v], levels_[variable.job], variable.width);
+    variable.flow = network_.AddFlow(layout.uses[v], levels_[variable.job], variable.weight());
     FL_CHECK(variable.flow.index() == v);
   }
   if (layout.are_paced) {

@@ -61,8 +61,10 @@ class DomainNetwork {
   double Left(const FluidVariable& variable) const { return network_.Remaining(variable.flow); }
   // Of a variable that sends, at present rates.
   double SecondsLeft(const FluidVariable& variable) { return network_.SecondsLeft(variable.flow); }
-  // A variable that sends weighs `push` (> 0) times as much as its width.
-  void SetPush(const FluidVariable& variable, double push) { network_.SetWeight(variable.flow, variable.width * push); }
+  // A variable that sends weighs `push` (> 0) times as much as others of its width do.
+  void SetPush(const FluidVariable& variable, double push) {
+    network_.SetWeight(variable.flow, variable.weight() * push);
+  }
   // Its hosts send no more than `per_s` bytes/s of it, because of a local link; fluid::kNoLink: because of its own paths.
   // It has a link of its own.
   void SetPace(const FluidVariable& variable, double per_s, uint32_t local_link);

@@ -18,14 +18,15 @@ namespace {
 constexpr uint32_t kFree = std::numeric_limits<uint32_t>::max();
 constexpr uint32_t kUnused = kFree - 1;
 
-// What makes two transfers one variable: phase, bytes, bytes left, top rate, parts, contended links; and for those that
-// choose their paths by themselves, the transfer.
+// What makes two transfers one variable: phase, bytes, bytes left, top rate, parts, what arrives, contended links; and
+// for those that choose their paths by themselves, the transfer.
 struct VariableKey {
   uint32_t phase = 0;
   double bytes = 0;
   double left = 0;
   double top_rate = 0;
   uint32_t parts = 1;
+  double arrives = 1;
   uint32_t chooser = 0;
   std::vector<TransferLink> contended;
 
@@ -37,6 +38,7 @@ struct VariableKeyHash {
     uint64_t hash = CombineHash(key.phase, std::bit_cast<uint64_t>(key.bytes));
     hash = CombineHash(hash, std::bit_cast<uint64_t>(key.left));
     hash = CombineHash(hash, std::bit_cast<uint64_t>(key.top_rate));
+    hash = CombineHash(hash, std::bit_cast<uint64_t>(key.arrives));
     hash = CombineHash(hash, uint64_t{key.chooser} << 32 | key.parts);
     for (const TransferLink& use : key.contended) {
       hash = CombineHash(hash, uint64_t{use.link.value()} << 32 | use.multiplicity);
@@ -129,6 +131,7 @@ void NetworkDraft::AddJob(const JobState& job, const std::vector<TransferRoute>&
                                                      .left = left,
                                                      .top_rate = route.top_rate,
                                                      .parts = route.parts,
+                                                     .arrives = route.arrives,
                                                      .chooser = chooses ? t : 0,
                                                      .contended = SelectContended(route)},
                                                     num_variables());

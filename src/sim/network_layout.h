@@ -41,6 +41,9 @@ struct FluidVariable {
   LinkId tightest = {};        // of its own links: its bound without other jobs; invalid: it has no path
   double tightest_health = 1;  // remaining share of that link's capacity, 0..1
   double arrives = 1;          // TransferRoute::arrives
+
+  // Its rate counts what arrives, but senders share links by what they send.
+  double weight() const { return width * arrives; }
 };
 
 struct LinkUser {

@@ -109,6 +109,7 @@ TEST(RunRecordingTest, LoadsFollowFlowsThatAreSpreadOrChangeTheirPaths) {
   for (const auto& [policy, more] : std::multimap<std::string, std::string>{
            {"spray", ""},
            {"spray", "detail: edge"},
+           {"spray", "spray: {detect_us: 2e6}\nlink_events: [{at_s: 4, link: leaf0->spine1, health: 0}]"},
            {"c4p", "detail: edge"},
            {"ethereal", ""},
            {"flowlet", "flowlet: {rule: conga, gap_us: 0, remap_us: 100000}"},

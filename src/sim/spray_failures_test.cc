@@ -19,8 +19,9 @@ struct SprayedLeaves {
   double oversubscription = 1;
   uint32_t jobs = 1;
   std::string spray = "efficiency: 1";
-  std::string events = {};  // of link_events, separated by commas
-  std::string keys = {};    // lines of the scenario
+  std::string events = {};    // of link_events, separated by commas
+  std::string keys = {};      // lines of the scenario
+  std::string job_keys = {};  // of each job
   std::string policy = "spray";
   double simulate_s = 10;
 
@@ -33,8 +34,8 @@ struct SprayedLeaves {
         simulate_s, policy, spray, events, keys, spines, oversubscription);
     for (uint32_t j = 0; j < jobs; ++j) {
       text +=
-          fmt::format("  - {{name: j{}, hosts: [h{}, h{}], gpus: 2, compute_s: 0, size_mb: 25000, work_tflop: {}}}\n",
-                      j, j, 8 + j, 20.0 / (j + 1));
+          fmt::format("  - {{name: j{}, hosts: [h{}, h{}], gpus: 2, compute_s: 0, size_mb: 25000, work_tflop: {}{}}}\n",
+                      j, j, 8 + j, 20.0 / (j + 1), job_keys);
     }
     auto scenario = ParseScenario(text, "test.yaml", {});
     EXPECT_TRUE(scenario.ok()) << scenario.status().message();
@@ -253,6 +254,36 @@ TEST(SprayFailuresTest, LevelsStayWhileNobodyHasNoticed) {
   const double all = run.jobs[0].iterations + run.jobs[1].iterations;
   EXPECT_NEAR(all, 2 + 8 * 0.75, 1e-6);
   EXPECT_NEAR(std::min(run.jobs[0].iterations, run.jobs[1].iterations), 0, 0.05);
+}
+
+// Two flows leave one NIC, one of them over four uplinks with one dead, one below the leaf. Each sends half of what the
+// NIC can: 3/8 and 1/2 of it arrive, as the one alone would lose a quarter.
+TEST(SprayFailuresTest, SendersShareLinksByWhatTheySend) {
+  const auto work = [](const std::string& events) {
+    const std::string text =
+        "title: one NIC\nseeds: 1\nsimulate_s: 10\nrandom_phase: false\ngoodput: 1\npolicies: [spray]\n"
+        "spray: {efficiency: 1, detect_us: 1e8}\nlink_events: [" +
+        events +
+        "]\nfabric: {kind: clos2, leaves: 2, hosts_per_leaf: 4, spines: 4, host: {gpus: 2, nics: 1, port_gbps: 200, "
+        "sockets: 1, pcie_switches: 1, pcie_gigabytes_per_s: 64}}\njobs:\n"
+        "  - {hosts: [h0, h4], gpus: 2, gpus_per_host: 1, compute_s: 0, size_mb: 25000, collective: send-receive}\n"
+        "  - {hosts: [h0, h1], gpus: 2, gpus_per_host: 1, compute_s: 0, size_mb: 25000, collective: send-receive}\n";
+    const std::atomic<bool> never = false;
+    return RunScenario(ParseScenario(text, "test.yaml", {}).value(), {.num_threads = 1}, never, nullptr)->runs[0].jobs;
+  };
+  EXPECT_NEAR(work("")[0].work, 5, 1e-6);
+  EXPECT_NEAR(work("")[1].work, 5, 1e-6);
+  EXPECT_NEAR(work(Down(0, "leaf0->spine1"))[0].work, 3.75, 1e-6);
+  EXPECT_NEAR(work(Down(0, "leaf0->spine1"))[1].work, 5, 1e-6);
+}
+
+TEST(SprayFailuresTest, AJobThatStartsBeforeAnybodyHasNoticedLosesItsShareToo) {
+  SprayedLeaves leaves{.spray = "efficiency: 1, detect_us: 4e6", .events = Down(1, "leaf0->spine0")};
+  leaves.job_keys = ", arrival_s: 3";
+  // Two of its seven seconds before detection.
+  EXPECT_NEAR(leaves.Iterations(), 2 * 0.75 + 5, 1e-6);
+  leaves.events = Down(1, "leaf0->spine0") + Up(4, "leaf0->spine0");
+  EXPECT_NEAR(leaves.Iterations(), 1 * 0.75 + 6, 1e-6);
 }
 
 TEST(SprayFailuresTest, MistakesAreNamed) {
