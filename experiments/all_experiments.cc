@@ -37,6 +37,7 @@
 #include "experiments/monkey-tree/monkey_tree.h"
 #include "experiments/packet-level/packet_level.h"
 #include "experiments/policy-default/policy_default.h"
+#include "experiments/sprayed-failures/sprayed_failures.h"
 #include "experiments/spraying/spraying.h"
 
 namespace fairlead::experiments {
@@ -75,6 +76,7 @@ std::vector<experiment::Experiment> AllExperiments() {
       {"policy-default", FindEmbeddedText("experiments/policy-default/paper.yaml"), policy_default::Run},
       {"packet-level", FindEmbeddedText("experiments/packet-level/paper.yaml"), packet_level::Run, true},
       {"spraying", FindEmbeddedText("experiments/spraying/paper.yaml"), spraying::Run},
+      {"sprayed-failures", FindEmbeddedText("experiments/sprayed-failures/paper.yaml"), sprayed_failures::Run},
       {"monkey-tree", FindEmbeddedText("experiments/monkey-tree/paper.yaml"), monkey_tree::Run},
       {"lab-eight-jobs", FindEmbeddedText("experiments/lab-eight-jobs/paper.yaml"), lab_eight_jobs::Run},
       {"lab-bonded-ports", FindEmbeddedText("experiments/lab-bonded-ports/paper.yaml"), lab_bonded_ports::Run},

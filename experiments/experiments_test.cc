@@ -116,6 +116,47 @@ TEST(MonkeyTreeExperimentTest, TheBoundDecidesHowMuchMoves) {
   EXPECT_LT(at_full_load("MonkeyTree and ecmp, mean slowdown"), at_full_load("ecmp, mean slowdown"));
 }
 
+// What counting paths says; and Ethereal's theorem.
+TEST(SprayedFailuresTest, LossesAreTheSharesOfWhatIsLost) {
+  const experiment::ExperimentResult result = RunReduced("sprayed-failures");
+  for (const experiment::ResultRow& row : result.rows) {
+    ASSERT_TRUE(row.ours.has_value() && std::isfinite(*row.ours)) << row.published.name;
+  }
+  EXPECT_NEAR(OursOf(result, "two NICs of 8 x 100G: rate"), 0.96 * 800, 1e-4);
+  EXPECT_NEAR(OursOf(result, "a port of a NIC lost"), -100.0 / 8, 1e-4);
+  EXPECT_NEAR(OursOf(result, "an uplink of 32 x 800G lost"), -100.0 / 32, 1e-4);
+  EXPECT_NEAR(OursOf(result, "an uplink of 256 x 100G lost"), -100.0 / 256, 1e-4);
+  EXPECT_NEAR(OursOf(result, "a spine of 256 lost for 2 min"), -100.0 / 256, 1e-4);
+  EXPECT_NEAR(OursOf(result, "4 of 8 ports of a NIC flap"), -100.0 / 2 / 2, 1e-4);
+  EXPECT_NEAR(OursOf(result, "4 of 32 uplinks flap"), -100.0 / 8 / 2, 1e-4);
+  EXPECT_NEAR(OursOf(result, "4 of 256 uplinks flap"), -100.0 / 64 / 2, 1e-4);
+  for (const auto& [preset, detect_us] :
+       {std::pair("none", 0.0), {"mrc", 50}, {"uec", 100}, {"spectrumx", 1e3}, {"blind", 1e6}}) {
+    // Instants are whole nanoseconds.
+    EXPECT_NEAR(OursOf(result, fmt::format("until an uplink of 32 is known to be lost, {}", preset)), detect_us / 32,
+                0.01);
+  }
+  const auto ring = [&](const std::string& row) {
+    return OursOf(result, "ring of 64, each hop across leaves: " + row);
+  };
+  EXPECT_NEAR(ring("MRC, 1 queue pair"), 96, 1e-4);
+  EXPECT_GT(ring("MRC, 1 queue pair"), ring("hashes, 16 queue pairs") + 10);
+  EXPECT_GT(ring("hashes, 16 queue pairs"), ring("hashes, 1 queue pair") + 10);
+  // Four hops cross leaves, each from a leaf of its own to one of its own.
+  EXPECT_NEAR(OursOf(result, "ring of 64, leaf by leaf: hashes, 1 queue pair"), 100, 1e-4);
+  EXPECT_NEAR(OursOf(result, "incast of 7, MRC: victim"), 0, 1e-4);
+  EXPECT_LT(OursOf(result, "incast of 7, hashes, 1 queue pair: victim"), -1);
+  for (const std::string pattern : {"direct", "ring", "double tree", "halving-doubling, a round across leaves"}) {
+    EXPECT_NEAR(OursOf(result, pattern + ": splits against spray"), 0, 1e-3) << pattern;
+    EXPECT_NEAR(OursOf(result, pattern + ", an uplink lost: splits against spray"), 0, 1e-3) << pattern;
+    EXPECT_NEAR(OursOf(result, pattern + ": fullest link, splits over spray"), 1, 1e-9) << pattern;
+  }
+  // One flow over 16 paths; 16 flows to each of the other leaves.
+  EXPECT_EQ(OursOf(result, "ring: flows that splits add to a NIC"), 15);
+  EXPECT_EQ(OursOf(result, "direct: flows that splits add to a NIC"), 0);
+  EXPECT_LT(OursOf(result, "halving-doubling, a round across leaves: splits against hashes"), -50);
+}
+
 // Section 5 of the specification, worked by hand.
 TEST(CruxExamplesTest, MeetsTheNumbersWorkedByHand) {
   const experiment::ExperimentResult result = RunReduced("crux-examples");
