@@ -68,6 +68,19 @@ TEST(LinkSharingTest, WhatIsLostIsSentAgain) {
   EXPECT_EQ(route.parts, 2u);
   const std::vector<TransferLink> expected = {{LinkId(0), 3}, {LinkId(1), 1}, {LinkId(2), 1}, {LinkId(5), 2}};
   EXPECT_EQ(route.links, expected);
+
+  // In lockstep with a flow of three parts that all arrive: in sixths, three of each part of the first, two of the other.
+  TestJob ring(1, {PathOf({0, 0, 1, 5, 0, 2, 5}), PathOf({6, 7, 10, 6, 8, 10, 6, 9, 10})}, true);
+  const IdVector<LinkId, double> more_capacities(11, 100.0);
+  const TransferRoute both = ComputeRoute(ring.state, ring.state.transfers[0], more_capacities);
+  EXPECT_EQ(both.parts, 6u);
+  EXPECT_DOUBLE_EQ(both.top_rate, 100.0 * 2 / 3);
+  EXPECT_DOUBLE_EQ(both.arrives, 2.0 / 3);
+  std::vector<TransferLink> in_sixths = {
+      {LinkId(0), 9}, {LinkId(1), 3}, {LinkId(2), 3}, {LinkId(5), 6}, {LinkId(6), 6}};
+  for (const uint32_t link : {7, 8, 9}) in_sixths.push_back({LinkId(link), 2});
+  in_sixths.push_back({LinkId(10), 6});
+  EXPECT_EQ(both.links, in_sixths);
 }
 
 // A ring whose flows have 113, 109, 107 and 103 live paths: 135 million common parts are too many to count in, so that

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "sim/scenario_runner.h"
 
@@ -90,6 +92,16 @@ TEST(SprayFailuresTest, DownstreamLossCrossesTheUplinkToo) {
   EXPECT_NEAR(run.jobs[0].iterations, 9.9, 1e-7);
   EXPECT_NEAR(GigabytesOver(run, "leaf0->spine", 10), 250, 1e-4);
   EXPECT_NEAR(GigabytesOver(run, "leaf1->h8/", 10), 247.5, 1e-4);
+}
+
+TEST(SprayFailuresTest, ARingIsHeldUpByTheDirectionThatLoses) {
+  // One direction of a cable is dead: the ring goes in lockstep, and the other direction sends no more than arrives.
+  SprayedLeaves leaves{.spray = "efficiency: 1, detect_us: 400000"};
+  leaves.events = "{at_s: 1.5, link: leaf0->spine1, health: 0, both_directions: false}";
+  const RunResult run = leaves.Run();
+  EXPECT_NEAR(run.jobs[0].iterations, 9.9, 1e-7);
+  EXPECT_NEAR(GigabytesOver(run, "h0/nic0->", 10), 250, 1e-4);
+  EXPECT_NEAR(GigabytesOver(run, "h8/nic0->", 10), 247.5, 1e-4);
 }
 
 TEST(SprayFailuresTest, WhereUplinksAreTheBottleneckDetectionCostsNothing) {
@@ -275,6 +287,13 @@ TEST(SprayFailuresTest, SendersShareLinksByWhatTheySend) {
   EXPECT_NEAR(work("")[1].work, 5, 1e-6);
   EXPECT_NEAR(work(Down(0, "leaf0->spine1"))[0].work, 3.75, 1e-6);
   EXPECT_NEAR(work(Down(0, "leaf0->spine1"))[1].work, 5, 1e-6);
+  // Of 6.25 s that the first loses, what it would send again at full speed (1/3 of the NIC) and what the other has there
+  // (1/2) account for 2 and 3 parts of 5.
+  std::map<LossCause, double> lost_s;
+  const std::vector<JobResult> jobs = work(Down(0, "leaf0->spine1"));
+  for (const LossResult& loss : jobs[0].lost_to) lost_s[loss.cause] += loss.lost_s;
+  EXPECT_NEAR(lost_s[LossCause::kCapacity], 2.5, 1e-3);
+  EXPECT_NEAR(lost_s[LossCause::kJob], 3.75, 1e-3);
 }
 
 TEST(SprayFailuresTest, AJobThatStartsBeforeAnybodyHasNoticedLosesItsShareToo) {
