@@ -50,7 +50,7 @@ struct SprayOptions {
 };
 
 enum class Preset : uint8_t {
-  kNone,       // what this project assumed before: failures are known at once
+  kNone,       // 128 paths, by capacity; failures are known at once
   kUec,        // UEC 1.0: 256 entropy values, path-aware; 100 us
   kMrc,        // MRC: 256 entropy values, path-aware; a loss takes a path out, 50 us; ports are remapped in 3 s
   kSpectrumX,  // adaptive routing in the switches, which hear of failures elsewhere in 1 ms
