@@ -61,6 +61,15 @@ class PlacementPolicy {
   virtual std::optional<model::Placement> PlaceBeside(const ClusterView& cluster, const model::Job& job) const {
     return Place(*cluster.pool, job);
   }
+  // Whether it may have several placements of a job that are as good to it.
+  virtual bool OffersSeveral() const { return false; }
+  // Up to `most` >= 1 different placements that are as good to it, the first is that of PlaceBeside; none where the job
+  // does not fit now.
+  virtual std::vector<model::Placement> Offer(const ClusterView& cluster, const model::Job& job, uint32_t most) const {
+    static_cast<void>(most);
+    std::optional<model::Placement> only = PlaceBeside(cluster, job);
+    return only ? std::vector{*std::move(only)} : std::vector<model::Placement>();
+  }
 };
 
 // How many of the job's ranks go to its `index`-th host.
@@ -79,6 +88,8 @@ std::optional<model::Placement> PlaceOnOwnHosts(const GpuPool& pool, const model
 
 // Names in the order shown to users.
 std::vector<std::string_view> PlacementPolicyNames();
+// Of those that offer several placements.
+std::vector<std::string_view> OfferingPolicyNames();
 
 // Errors: kInvalidArgument for an unknown name, listing the known ones. `seed` feeds policies that draw.
 Result<std::unique_ptr<PlacementPolicy>> CreatePlacementPolicy(std::string_view name, uint64_t seed);

@@ -12,8 +12,14 @@ namespace fairlead::scheduling {
 
 std::vector<std::string_view> PlacementPolicyNames() { return {"locality-first", "random", "hived", "muri"}; }
 
+std::vector<std::string_view> OfferingPolicyNames() {
+  std::vector<std::string_view> names = PlacementPolicyNames();
+  std::erase_if(names, [](std::string_view name) { return !CreatePlacementPolicy(name, 1).value()->OffersSeveral(); });
+  return names;
+}
+
 Result<std::unique_ptr<PlacementPolicy>> CreatePlacementPolicy(std::string_view name, uint64_t seed) {
-  if (name == "locality-first") return locality_first::CreateLocalityFirst();
+  if (name == "locality-first") return locality_first::CreateLocalityFirst(seed);
   if (name == "random") return random_placement::CreateRandomPlacement(seed);
   if (name == "hived") return hived::CreateHived();
   if (name == "muri") return muri::CreateMuri();

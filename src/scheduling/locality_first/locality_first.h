@@ -7,15 +7,18 @@
 //             Inside a leaf group, the hosts with the fewest free GPUs that still hold their share come first. A job of
 //             one host goes to the host with the fewest free GPUs that holds it, so that whole hosts stay whole.
 // Cost        O(hosts log hosts) per call.
-// Guarantees  A pure function; ties break on the lowest group and host id.
+// Guarantees  A pure function; ties break on the lowest group and host id. What it offers beside its own choice touches
+//             as few hosts, leaves and pods, but may start a leaf that it would have kept whole.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "scheduling/placement_policy.h"
 
 namespace fairlead::scheduling::locality_first {
 
-std::unique_ptr<PlacementPolicy> CreateLocalityFirst();
+// Args: seed: of the placements that it offers beside its own.
+std::unique_ptr<PlacementPolicy> CreateLocalityFirst(uint64_t seed);
 
 }  // namespace fairlead::scheduling::locality_first
