@@ -28,6 +28,8 @@ ClusterController::ClusterController(const topology::Fabric& fabric, const sched
   if (options_.allocation.policy != nullptr) allocator_.emplace(fabric, options_.allocation);
   MigrationOptions& migration = options_.migration;
   FL_CHECK_MSG(migration.policy == nullptr || (!allocator_ && !options_.profile_jobs), "workers can't migrate here");
+  FL_CHECK_MSG(planner_.NumPlacements() == 1 || (!allocator_ && !options_.profile_jobs),
+               "the traffic policy can't choose placements here");
   if (migration.max_rings == 0) {
     migration.max_rings = static_cast<uint32_t>(fabric.switches(topology::NodeKind::kSpine).size());
   }
@@ -161,6 +163,7 @@ void ClusterController::StartQueuedJobs(std::vector<Action>* actions) {
     const model::Job& job = queue_.front();
     const auto placement = FindPlacement(job);
     if (placement) {
+      if (options_.placement_observer) options_.placement_observer(job.id, *placement);
       StartOrReject(job, *placement, "", actions);
     } else {
       // An empty cluster that can't hold the job never will; it must not block the queue forever.
@@ -172,12 +175,45 @@ void ClusterController::StartQueuedJobs(std::vector<Action>* actions) {
   }
 }
 
-std::optional<model::Placement> ClusterController::FindPlacement(const model::Job& job) const {
+std::optional<model::Placement> ClusterController::FindPlacement(const model::Job& job) {
   if (!job.hosts.empty()) return scheduling::PlaceOnOwnHosts(pool_, job);
   std::vector<scheduling::PlacedJob> placed;
   placed.reserve(running_.size());
   for (const auto& [id, other] : running_) placed.push_back({&other.job, &other.placement});
-  return placement_->PlaceBeside({&pool_, placed}, job);
+  if (!ChoosesPlacements()) return placement_->PlaceBeside({&pool_, placed}, job);
+  std::vector<model::Placement> offered = placement_->Offer({&pool_, placed}, job, planner_.NumPlacements());
+  if (offered.empty()) return std::nullopt;
+  return ChoosePlacement(job, std::move(offered));
+}
+
+// A job that can't run at one of them is rejected where the placement policy would have put it.
+model::Placement ClusterController::ChoosePlacement(const model::Job& job, std::vector<model::Placement> offered) {
+  if (offered.size() == 1) return std::move(offered.front());
+  std::vector<model::Iteration> iterations;
+  for (const model::Placement& placement : offered) {
+    auto iteration = iterations_(job, placement);
+    if (!iteration.ok()) return std::move(offered.front());
+    iterations.push_back(*std::move(iteration));
+  }
+  std::vector<traffic::JobView> candidates;
+  for (const model::Iteration& iteration : iterations) {
+    traffic::JobView& view = candidates.emplace_back();
+    view.id = job.id;
+    view.num_gpus = job.num_gpus;
+    view.arrival_order = num_arrived_;
+    view.iteration = &iteration;
+  }
+  std::vector<traffic::JobView> views;
+  for (const auto& [id, running] : running_) {
+    views.push_back(ViewOf(running));
+    if (!running.training) continue;
+    // What matters is where it will train, not what its workers' state takes now.
+    views.back().iteration = &*running.training;
+    views.back().paths = {};
+  }
+  const traffic::PlacementChoice choice = planner_.ChoosePlacement(views, candidates);
+  placements_.Count(choice, candidates.size());
+  return std::move(offered[choice.candidate]);
 }
 
 bool ClusterController::StartOrReject(const model::Job& job, const model::Placement& placement, std::string reason,

@@ -4,7 +4,8 @@
 // It knows no thread, socket, clock or disk: the simulator drives it in virtual time, a service shell would drive it
 // live. Without an allocation policy jobs start in arrival order (first come, first served, no overtaking) as soon as
 // the placement policy finds room; where their workers may migrate (worker_migration.h), running ones then change
-// hosts. With one it decides which jobs run, at which size and on which hosts
+// hosts. A traffic policy may want to choose among several placements that are as good to the placement policy
+// (TrafficPolicy::NumPlacements). An allocation policy decides instead which jobs run, at which size and on which hosts
 // (job_allocator.h): a job that is resized or moved is stopped and started again. Every batch of events ends in one
 // re-plan of all running jobs by the traffic policy; only differences become actions. Where jobs came or went that
 // never leave NVLink no other job is planned again (a promise of every policy: docs/internals/modules/traffic.md).
@@ -40,6 +41,7 @@
 #include "model/path.h"
 #include "scheduling/placement_policy.h"
 #include "topology/router.h"
+#include "traffic/placement_choice.h"
 #include "traffic/traffic_policy.h"
 
 namespace fairlead::controller {
@@ -148,6 +150,8 @@ struct ControllerOptions {
   AllocationOptions allocation;
   // Not beside an allocation policy, which moves jobs itself, nor `profile_jobs`.
   MigrationOptions migration;
+  // Told where each job is placed, before workers migrate; null: nobody is. Not with an allocation policy.
+  std::function<void(JobId, const model::Placement&)> placement_observer;
 };
 
 // Changes that re-plans have made to running jobs since the start: the cost of control.
@@ -180,6 +184,9 @@ class ClusterController {
   size_t num_running() const { return running_.size(); }
   const ControlCounters& counters() const { return counters_; }
   const MigrationCounters& migrations() const { return migrations_; }
+  // Whether the traffic policy chooses among placements, and what came of it.
+  bool ChoosesPlacements() const { return !allocator_ && planner_.NumPlacements() > 1; }
+  const traffic::PlacementCounters& placements() const { return placements_; }
   const topology::LinkHealth& health() const { return planner_.health(); }
 
  private:
@@ -205,7 +212,9 @@ class ClusterController {
   void Allocate(SimTime now, std::vector<Action>* actions);
   bool StartAllocated(const AllocationChange& change, std::vector<Action>* actions);
   void StartQueuedJobs(std::vector<Action>* actions);
-  std::optional<model::Placement> FindPlacement(const model::Job& job) const;
+  std::optional<model::Placement> FindPlacement(const model::Job& job);
+  // The one that suits the traffic best.
+  model::Placement ChoosePlacement(const model::Job& job, std::vector<model::Placement> offered);
   // Whether it started.
   bool StartOrReject(const model::Job& job, const model::Placement& placement, std::string reason,
                      std::vector<Action>* actions);
@@ -246,6 +255,7 @@ class ClusterController {
   uint64_t num_arrived_ = 0;
   ControlCounters counters_;
   MigrationCounters migrations_;
+  traffic::PlacementCounters placements_;
 };
 
 }  // namespace fairlead::controller

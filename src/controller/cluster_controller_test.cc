@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "topology/clos_fabrics.h"
 
@@ -229,6 +233,80 @@ TEST_F(ClusterControllerTest, MeasuredSpeedsReachThePolicy) {
   const Event slow[] = {JobSpeedMeasured{JobId(0), 0.05, Seconds(70)}, JobSpeedMeasured{JobId(9), 0.5, Seconds(0)}};
   controller.Handle(slow);
   EXPECT_EQ(policy_.speeds.at(JobId(0)), 0.05);
+}
+
+// Offers the first hosts with room, then others, as many as are wanted.
+class HostsInTurn final : public scheduling::PlacementPolicy {
+ public:
+  std::string_view name() const override { return "in-turn"; }
+  std::optional<model::Placement> Place(const scheduling::GpuPool& pool, const model::Job& job) const override {
+    const auto all = Offer({&pool, {}}, job, 1);
+    return all.empty() ? std::nullopt : std::optional(all.front());
+  }
+  bool OffersSeveral() const override { return true; }
+  std::vector<model::Placement> Offer(const scheduling::ClusterView& cluster, const model::Job& job,
+                                      uint32_t most) const override {
+    std::vector<model::Placement> offered;
+    for (uint32_t h = 0; h < cluster.pool->fabric().num_hosts() && offered.size() < most; ++h) {
+      if (cluster.pool->num_free(HostId(h)) < job.num_gpus) continue;
+      offered.push_back(scheduling::PlaceOnHosts(*cluster.pool, job, {HostId(h)}));
+    }
+    return offered;
+  }
+};
+
+// Takes the last candidate, and keeps what it was shown.
+class LastPlacePolicy final : public traffic::TrafficPolicy {
+ public:
+  mutable std::vector<JobId> running;
+  mutable size_t num_candidates = 0;
+
+  std::string_view name() const override { return "last-place"; }
+  traffic::TrafficPlan Plan(const traffic::TrafficSnapshot& snapshot) const override { return first_.Plan(snapshot); }
+  uint32_t NumPlacements() const override { return 10; }
+  traffic::PlacementChoice ChoosePlacement(const traffic::TrafficSnapshot& snapshot,
+                                           std::span<const traffic::JobView> candidates) const override {
+    running.clear();
+    for (const traffic::JobView& job : snapshot.jobs) running.push_back(job.id);
+    num_candidates = candidates.size();
+    return {.candidate = static_cast<uint32_t>(candidates.size()) - 1};
+  }
+
+ private:
+  FirstPathPolicy first_;
+};
+
+TEST_F(ClusterControllerTest, TheTrafficPolicyChoosesAmongOfferedPlacements) {
+  const HostsInTurn placement;
+  const LastPlacePolicy policy;
+  std::vector<std::pair<JobId, GpuId>> placed;
+  options_.placement_observer = [&](JobId job, const model::Placement& where) {
+    placed.emplace_back(job, where.gpus.front());
+  };
+  const auto iterations = [](const model::Job& job, const model::Placement&) -> Result<model::Iteration> {
+    if (job.name == "bad") return InvalidArgument("bad model");
+    model::Iteration iteration;
+    iteration.compute_time = Seconds(1);
+    return iteration;
+  };
+  ClusterController controller(fabric_, placement, policy, iterations, options_);
+  ASSERT_TRUE(controller.ChoosesPlacements());
+  // Two hosts. The first job goes to the second one; so does the next, which has seen it; the third has no choice.
+  const Event first[] = {Submit(7, 4), Submit(3, 4)};
+  EXPECT_EQ(Describe(controller.Handle(first)).size(), 4u);
+  EXPECT_EQ(policy.running, std::vector{JobId(7)});
+  EXPECT_EQ(policy.num_candidates, 2u);
+  const Event second[] = {Submit(4, 4)};
+  controller.Handle(second);
+  EXPECT_EQ(placed,
+            (std::vector<std::pair<JobId, GpuId>>{{JobId(7), GpuId(8)}, {JobId(3), GpuId(12)}, {JobId(4), GpuId(0)}}));
+  EXPECT_EQ(controller.placements().num_choices, 2u);
+  EXPECT_EQ(controller.placements().num_candidates, 4u);
+  EXPECT_EQ(controller.placements().num_changed, 2u);
+  // What can't run anywhere is rejected as ever, and has made no choice.
+  const Event gone[] = {JobFinished{JobId(7)}, Submit(5, 4, "bad")};
+  EXPECT_EQ(Describe(controller.Handle(gone)).front(), "reject 5");
+  EXPECT_EQ(controller.placements().num_choices, 2u);
 }
 
 TEST_F(ClusterControllerTest, NoGpusPerHostIsRejected) {

@@ -48,6 +48,13 @@ traffic::TrafficPlan PolicyPlanner::PlanApart(const traffic::TrafficSnapshot& sn
   return Checked(policy_->Plan(snapshot), snapshot);
 }
 
+traffic::PlacementChoice PolicyPlanner::ChoosePlacement(std::span<const traffic::JobView> jobs,
+                                                        std::span<const traffic::JobView> candidates) {
+  const traffic::PlacementChoice choice = policy_->ChoosePlacement(Snapshot(jobs), candidates);
+  FL_CHECK_MSG(choice.candidate < candidates.size(), "a traffic policy must choose one of the candidates");
+  return choice;
+}
+
 traffic::TrafficPlan PolicyPlanner::Checked(traffic::TrafficPlan plan, const traffic::TrafficSnapshot& snapshot) {
   FL_CHECK_MSG(plan.jobs.size() == snapshot.jobs.size(), "a traffic policy must plan every job");
   for (size_t j = 0; j < plan.jobs.size(); ++j) {

@@ -57,6 +57,11 @@ class PolicyPlanner {
   traffic::TrafficPlan Plan(const traffic::TrafficSnapshot& snapshot);
   // The same for some jobs apart from the others, which stay as they are planned, and are not forgotten.
   traffic::TrafficPlan PlanApart(const traffic::TrafficSnapshot& snapshot);
+  // How many placements of an arriving job the policy wants to choose from.
+  uint32_t NumPlacements() const { return policy_->NumPlacements(); }
+  // Args: jobs: that run, by id; candidates: the arriving job, at least one.
+  traffic::PlacementChoice ChoosePlacement(std::span<const traffic::JobView> jobs,
+                                           std::span<const traffic::JobView> candidates);
   // How many levels the plan of so many jobs may use.
   uint32_t NumLevels(size_t num_jobs) const { return policy_->NumLevels(options_.num_levels, num_jobs); }
 

@@ -42,6 +42,7 @@ class PolicyControl {
       moved_gpus_ += run.migration->moved_gpus;
       stopped_s_ += run.migration->stopped_s;
     }
+    if (run.placement_choices) choices_.Add(*run.placement_choices);
     for (const sim::JobResult& job : run.jobs) {
       if (!job.profiling_error) continue;
       errors_.iteration_time.push_back(std::abs(job.profiling_error->iteration_time));
@@ -64,6 +65,15 @@ class PolicyControl {
           "too many rings and no plan helped.",
           policy_, num_moving_plans_, moved_jobs_, moved_gpus_, FormatFixed(stopped_s_, 1), num_unrelieved_));
     }
+    if (choices_.num_choices > 0) {
+      const auto num_choices = static_cast<double>(choices_.num_choices);
+      sentences->push_back(fmt::format(
+          "{}: {} jobs had a choice of {} places on average, and {} took another than the placement policy's, which "
+          "raised the mean score of their links from {} to {}; {} places closed loops, and {} jobs had only such.",
+          policy_, choices_.num_choices, FormatFixed(static_cast<double>(choices_.num_candidates) / num_choices, 1),
+          choices_.num_changed, FormatFixed(choices_.first_score / num_choices, 3),
+          FormatFixed(choices_.score / num_choices, 3), choices_.num_looped, choices_.num_fallbacks));
+    }
     if (errors_.work.empty()) return;
     sentences->push_back(
         fmt::format("{}: {} jobs profiled before the policy saw them; median error of the iteration time {}, of the "
@@ -84,6 +94,7 @@ class PolicyControl {
   uint64_t moved_jobs_ = 0;
   uint64_t moved_gpus_ = 0;
   double stopped_s_ = 0;
+  traffic::PlacementCounters choices_;
   Errors errors_;
 };
 

@@ -81,6 +81,7 @@ TEST(JsonKeysTest, AllAreDocumentedAndAllDocumentedOccur) {
                        "  - {name: a, gpus: 24, compute_s: 0.2, size_mb: 8000, count: 3}\n"
                        "  - {name: b, gpus: 16, arrival_s: 10, compute_s: 0.2, size_mb: 8000, count: 3}\n"),
               "", &found);
+  CollectKeys(Simulate(std::string("policies: [cassini]\ncassini: {placements: 4}\n") + kCollidingJobs), "", &found);
   CollectKeys(Simulate("policies: [ecmp]\nallocation: fcfs\nhost_faults: [{at_s: 5, host: h0}]\n"
                        "jobs: [{name: a, gpus: 8, iterations: 9, compute_s: 1}]\n"),
               "", &found);

@@ -184,6 +184,16 @@ Json MigrationToJson(const sim::MigrationResult& migration) {
           {"lost_gpu_hours", NumberOrNull(migration.lost_gpu_hours)}};
 }
 
+Json PlacementChoicesToJson(const traffic::PlacementCounters& choices) {
+  const auto mean = [&](double sum) {
+    return choices.num_choices == 0 ? Json(nullptr) : NumberOrNull(sum / static_cast<double>(choices.num_choices));
+  };
+  return {{"choices", choices.num_choices},     {"candidates", choices.num_candidates},
+          {"loops", choices.num_looped},        {"cut_off", choices.num_cut_off},
+          {"fallbacks", choices.num_fallbacks}, {"changed", choices.num_changed},
+          {"mean_score", mean(choices.score)},  {"mean_first_score", mean(choices.first_score)}};
+}
+
 Json RunToJson(const sim::RunResult& run) {
   Json json = {{"policy", run.policy},
                {"seed", run.seed},
@@ -221,6 +231,7 @@ Json RunToJson(const sim::RunResult& run) {
   if (run.health) json["health"] = HealthToJson(*run.health);
   if (!run.background.empty()) json["background"] = ArrayOf(run.background, BackgroundToJson);
   if (run.migration) json["migration"] = MigrationToJson(*run.migration);
+  if (run.placement_choices) json["placement_choices"] = PlacementChoicesToJson(*run.placement_choices);
   return json;
 }
 

@@ -73,7 +73,7 @@ class LargestGroups {
   }
 
  private:
-  std::vector<size_t> sizes_;        // descending
+  std::vector<size_t> sizes_;       // descending
   std::vector<size_t> sums_ = {0};  // of the first so many
 };
 
@@ -133,8 +133,7 @@ std::optional<std::vector<HostId>> PlacementDraw::Draw(size_t num_hosts, size_t 
     Take(here.group, count);
     num_hosts -= count;
   }
-  std::stable_sort(drawn_.begin(), drawn_.end(),
-                   [](const HostGroup& a, const HostGroup& b) { return a.pod < b.pod; });
+  std::stable_sort(drawn_.begin(), drawn_.end(), [](const HostGroup& a, const HostGroup& b) { return a.pod < b.pod; });
   std::vector<HostId> hosts;
   for (const HostGroup& group : drawn_) hosts.insert(hosts.end(), group.hosts.begin(), group.hosts.end());
   return hosts;

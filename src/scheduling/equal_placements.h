@@ -5,8 +5,8 @@
 //             rather fill groups that are started gives that up where it offers a choice.
 // Method      Drawn: pods; in them groups one after the other, each among those after which the rest still fits; how
 //             many hosts of each; which hosts. Ranks go through the hosts pod by pod and group by group.
-// Cost        O(hosts log hosts + draws * groups of the job * groups log groups); at most 8 draws for each placement that
-//             is wanted.
+// Cost        O(hosts log hosts + draws * groups of the job * groups log groups); at most 8 draws for each placement
+//             that is wanted.
 // Guarantees  same pool, job and seed, same placements. Where there is room for one placement only, that is all.
 #pragma once
 

@@ -467,6 +467,7 @@ RunResult ClusterSimulation::MakeResult(bool partial) {
                         .moved_jobs = migrations.moved_jobs,
                         .moved_gpus = migrations.moved_gpus};
   }
+  if (controller_.ChoosesPlacements()) result.placement_choices = controller_.placements();
   CollectResult({.fabric = fabric_,
                  .jobs = jobs_.all(),
                  .running = jobs_.running(),

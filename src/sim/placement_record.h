@@ -2,7 +2,10 @@
 // others stay where they were.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
+#include <vector>
 
 #include "base/ids.h"
 #include "model/job.h"
@@ -12,26 +15,28 @@ namespace fairlead::sim {
 
 using PlacementRecord = std::map<JobId, model::Placement>;  // where each job was placed first
 
-// Places each job as `known` says while those GPUs are free, others as `policy` does, and writes all into `record`.
-// Args: known: may be null; record: not null. All must outlive this object. Thread: one at a time.
-class RecordedPlacement final : public scheduling::PlacementPolicy {
+// Places each job as `known` says while those GPUs are free, others as `policy` does.
+// Args: known: may be null. Both must outlive this object.
+class RecalledPlacement final : public scheduling::PlacementPolicy {
  public:
-  RecordedPlacement(const scheduling::PlacementPolicy& policy, const PlacementRecord* known, PlacementRecord* record)
-      : policy_(&policy), known_(known), record_(record) {}
+  RecalledPlacement(const scheduling::PlacementPolicy& policy, const PlacementRecord* known)
+      : policy_(&policy), known_(known) {}
 
   std::string_view name() const override { return policy_->name(); }
   std::optional<model::Placement> Place(const scheduling::GpuPool& pool, const model::Job& job) const override;
   std::optional<model::Placement> PlaceBeside(const scheduling::ClusterView& cluster,
                                               const model::Job& job) const override;
+  bool OffersSeveral() const override { return policy_->OffersSeveral(); }
+  // Nothing else is offered for a job that is known.
+  std::vector<model::Placement> Offer(const scheduling::ClusterView& cluster, const model::Job& job,
+                                      uint32_t most) const override;
 
  private:
   // Nothing: the job is not known, or one of its GPUs is taken.
   std::optional<model::Placement> Recall(const scheduling::GpuPool& pool, const model::Job& job) const;
-  std::optional<model::Placement> Note(const model::Job& job, std::optional<model::Placement> placement) const;
 
   const scheduling::PlacementPolicy* policy_;
   const PlacementRecord* known_;
-  PlacementRecord* record_;
 };
 
 }  // namespace fairlead::sim

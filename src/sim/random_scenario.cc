@@ -73,6 +73,7 @@ class Writer {
   Size size_;
   double simulated_s_ = 0;
   std::string policy_;
+  std::string placement_;  // empty: an allocation policy decides
   bool allocates_ = false;
   bool has_storage_ = false;
   bool is_crowded_ = false;  // jobs that run at the same time share links that are too narrow for them
@@ -165,8 +166,12 @@ std::string Writer::Options() {
   if (OneIn(4)) text += fmt::format("latency: {{ends_us: {:.4g}, hop_us: 1}}\n", Length(1, simulated_s_ * 1e3));
   if (options_.edge_detail && OneIn(3)) text += "detail: edge\n";
   if (options_.extrapolation && OneIn(2)) text += "extrapolate: true\n";
-  if (options_.profiling && !allocates_ && OneIn(5)) {
-    text += fmt::format("profile_jobs: true\nprofiling_window_s: {:.4g}\n", Length(0.1, 30));
+  const bool profiles = options_.profiling && !allocates_ && OneIn(5);
+  if (profiles) text += fmt::format("profile_jobs: true\nprofiling_window_s: {:.4g}\n", Length(0.1, 30));
+  const std::vector<std::string_view> offering = scheduling::OfferingPolicyNames();
+  const bool offers = std::ranges::find(offering, placement_) != offering.end();
+  if (policy_ == "cassini" && offers && !profiles && !OneIn(3)) {
+    text += fmt::format("cassini: {{placements: {}}}\n", Between(2, 10));
   }
   if (options_.speed_reports && OneIn(4)) {
     text += fmt::format("speed_report_s: {:.4g}\n", Length(simulated_s_ / 50, simulated_s_));
@@ -272,7 +277,8 @@ std::string Writer::Write() {
   } else {
     const std::vector<std::string_view> names = scheduling::PlacementPolicyNames();
     // Packed jobs hardly meet.
-    head += fmt::format("placement: {}\n", is_crowded_ && OneIn(2) ? "random" : OneOf(names));
+    placement_ = is_crowded_ && OneIn(2) ? "random" : OneOf(names);
+    head += fmt::format("placement: {}\n", placement_);
     has_storage_ = options_.background && size_.hosts >= 4 && OneIn(4);
     if (has_storage_) head += Background();
   }

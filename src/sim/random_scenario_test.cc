@@ -188,6 +188,50 @@ TEST(RandomScenarioTest, RunsWithMigrationKeepTheLaws) {
   EXPECT_GE(num_unfinished, 5u);
 }
 
+// Jobs of one to five hosts come and go in six racks of three hosts under one or two spines.
+std::string PlacementChoiceText(uint64_t seed) {
+  Random random(seed);
+  std::string text = fmt::format(
+      "title: random choices\nseeds: 1\nsimulate_s: 40\npolicies: [cassini]\nplacement: {}\nfabric: {{kind: clos2, "
+      "leaves: 6, hosts_per_leaf: 3, spines: {}, oversubscription: 3, host: {{gpus: 2, nics: 1, sockets: 1, "
+      "pcie_switches: 1}}}}\ncassini: {{placements: {}, contended: {}}}\n{}jobs:\n",
+      random.Below(2) == 0 ? "random" : "locality-first", 1 + random.Below(2), 2 + random.Below(9),
+      random.Below(2) == 0 ? "grid" : "once", random.Below(3) == 0 ? "migration: {max_rings: 1, restart_s: 1}\n" : "");
+  for (int j = 0; j < 24; ++j) {
+    text += fmt::format(
+        "  - {{gpus: {}, gpus_per_host: 2, compute_s: {:.3f}, size_mb: {:.0f}, arrival_s: {:.3f}, "
+        "iterations: {}}}\n",
+        2 * (1 + random.Below(5)), random.Uniform(0.01, 0.3), random.Uniform(0, 2000), random.Uniform(0, 30),
+        random.Below(60));
+  }
+  return text + "link_events:\n  - {at_s: 10, node: spine0, health: 0.5}\n  - {at_s: 20, node: spine0, health: 1}\n";
+}
+
+TEST(RandomScenarioTest, RunsThatChoosePlacementsKeepTheLaws) {
+  traffic::PlacementCounters all;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const std::string text = PlacementChoiceText(seed);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const Scenario scenario = ParseScenario(text, "s.yaml", {}).value();
+    const RunResult run = RunAlone(scenario);
+    EXPECT_EQ(FindBrokenLaw(scenario, run), "") << text;
+    EXPECT_EQ(RunAlone(scenario).event_hash, run.event_hash) << text;
+    const traffic::PlacementCounters& choices = run.placement_choices.value();
+    EXPECT_LE(choices.num_looped + choices.num_cut_off, choices.num_candidates);
+    EXPECT_LE(choices.num_changed + choices.num_fallbacks, choices.num_choices);
+    // Where loops leave the first out a worse one may be taken.
+    if (choices.num_looped == 0) {
+      EXPECT_GE(choices.score, choices.first_score - 1e-9);
+    }
+    all.Add(choices);
+  }
+  EXPECT_GT(all.num_choices, 100u);
+  EXPECT_GT(all.num_changed, 20u);
+  EXPECT_GT(all.num_looped, 20u);
+  EXPECT_GT(all.num_fallbacks, 0u);
+  EXPECT_GT(all.score, all.first_score);
+}
+
 TEST(RandomScenarioTest, RunsKeepTheLaws) {
   // FAIRLEAD_NUM_SEEDS=5000 looks further.
   const char* const more = std::getenv("FAIRLEAD_NUM_SEEDS");

@@ -13,6 +13,7 @@
 #include "sim/loss_cause.h"
 #include "sim/run_recording.h"
 #include "topology/fabric.h"
+#include "traffic/placement_choice.h"
 
 namespace fairlead::sim {
 
@@ -253,6 +254,8 @@ struct RunResult {
   std::vector<BackgroundResult> background = {};
   // Where the scenario lets workers migrate.
   std::optional<MigrationResult> migration = {};
+  // Where the traffic policy chooses among placements.
+  std::optional<traffic::PlacementCounters> placement_choices = {};
   // Where ScenarioRunOptions asks for it.
   std::optional<RunRecording> recording;
 };

@@ -484,6 +484,7 @@ void ReadCassiniOptions(YamlMap& root, Scenario* scenario) {
   options.min_score_gain = section->Double("min_score_gain");
   options.contended = static_cast<traffic::cassini::ContendedUpkeep>(section->Choice("contended"));
   options.loops = static_cast<traffic::cassini::LoopRule>(section->Choice("loops"));
+  options.placements = static_cast<uint32_t>(section->Int("placements"));
   static_cast<void>(section->Finish());
 }
 
@@ -584,6 +585,28 @@ Status CheckCongestion(const Scenario& scenario) {
   return OkStatus();
 }
 
+Status CheckPlacementChoice(const Scenario& scenario) {
+  const std::vector<std::string_view> offering = scheduling::OfferingPolicyNames();
+  for (const std::string& name : scenario.policies) {
+    // What is wrong with options is said where the policy is made.
+    const auto policy = traffic::CreatePolicy(name, scenario.policy_options);
+    if (!policy.ok() || (*policy)->NumPlacements() == 1) continue;
+    if (!scenario.allocations.empty()) {
+      return InvalidArgument("expected placements: 1 beside allocation, which places jobs itself");
+    }
+    if (scenario.simulation.controller.profile_jobs) {
+      return InvalidArgument("expected placements: 1 with profile_jobs: jobs are placed before they are known");
+    }
+    if (std::ranges::find(offering, scenario.placement) == offering.end()) {
+      return InvalidArgument(
+          fmt::format("expected placements: 1 with placement: {}, which has one of each job; {} "
+                      "offer several",
+                      scenario.placement, fmt::join(offering, " and ")));
+    }
+  }
+  return OkStatus();
+}
+
 Status CheckSpeedReports(const Scenario& scenario) {
   const auto& interval = scenario.simulation.speed_report_interval;
   if (!interval.has_value() || interval->ns() > 0) return OkStatus();
@@ -646,6 +669,8 @@ Result<Scenario> ReadScenario(const YamlDocument& document, const std::string& p
   ReadSimulationOptions(root, &scenario);
   ReadBackground(root, &scenario);
   ReadMigration(root, &scenario);
+  FL_RETURN_IF_ERROR(document.status());
+  if (const Status status = CheckPlacementChoice(scenario); !status.ok()) root.Fail("cassini", status.message());
   FL_RETURN_IF_ERROR(document.status());
   if (!trace) ReadJobs(root, path, &scenario);
   FL_RETURN_IF_ERROR(document.status());

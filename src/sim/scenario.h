@@ -95,6 +95,10 @@ struct ScenarioOverrides {
 // Errors: kInvalidArgument when speeds are never reported although a policy needs them.
 Status CheckSpeedReports(const Scenario& scenario);
 
+// Errors: kInvalidArgument when a policy chooses among placements where none are offered, or where jobs are not known
+// when they are placed.
+Status CheckPlacementChoice(const Scenario& scenario);
+
 // Errors: kInvalidArgument when congestion control is modelled together with a policy that gives senders rules: what
 // full links lose is known for queue pairs that share alike.
 Status CheckCongestion(const Scenario& scenario);

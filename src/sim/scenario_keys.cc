@@ -783,6 +783,16 @@ constexpr YamlKey kCassini[] = {
      .example = "no-shift",
      .fallback = "cut",
      .choices = LoopRules},
+    {.name = "placements",
+     .type = YamlType::kInteger,
+     .meaning =
+         "How many placements of a job that are as good to `placement` are compared when it arrives, by how well "
+         "bursts get on with each other on its links. With 1 `placement` decides, and only shifts are CASSINI's. "
+         "Above 1 with `placement` locality-first or random; not beside `allocation` or `profile_jobs`.",
+     .example = "10",
+     .fallback = "1",
+     .min = 1,
+     .max = traffic::cassini::CassiniOptions::kMostPlacements},
 };
 constexpr YamlMapKeys kCassiniKeys = {
     .name = "cassini", .meaning = "Options of the policy `cassini`.", .keys = kCassini};

@@ -90,7 +90,7 @@ RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, const RunInpu
   const auto begin = std::chrono::steady_clock::now();
   const DrawSeeds seeds = SeedsOf(scenario, run.draw);
   const auto placement = scheduling::CreatePlacementPolicy(scenario.placement, seeds.placement).value();
-  const RecordedPlacement recorded(*placement, inputs.known, inputs.record);
+  const RecalledPlacement recalled(*placement, inputs.known);
   SimulationOptions options = scenario.simulation;
   // Agents decide from a job's start on; until then its flows are hashed.
   const std::string planner = scenario.simulates_agents ? "ecmp" : run.policy;
@@ -110,6 +110,9 @@ RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, const RunInpu
   }
   options.controller.hash_seed = seeds.hash;
   options.controller.random_seed = seeds.hash;
+  options.controller.placement_observer = [record = inputs.record](JobId job, const model::Placement& where) {
+    record->try_emplace(job, where);
+  };
   std::unique_ptr<scheduling::DefragmentationPolicy> defragmentation;
   if (!scenario.migration.empty()) {
     defragmentation = scheduling::CreateDefragmentationPolicy(scenario.migration).value();
@@ -142,7 +145,7 @@ RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, const RunInpu
   for (const ScenarioJob& entry : scenario.jobs) {
     if (std::find(absent.begin(), absent.end(), entry.job.id) == absent.end()) jobs.push_back(entry.job);
   }
-  ClusterSimulation simulation(scenario.fabric, recorded, *policy, std::move(solo_choices),
+  ClusterSimulation simulation(scenario.fabric, recalled, *policy, std::move(solo_choices),
                                inputs.flop_check->Watch(MakeIterationProvider(scenario)), std::move(jobs),
                                scenario.link_events, options);
   RunWatch watch(stop, progress);
@@ -190,6 +193,9 @@ Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRun
   }
   if (const Status status = CheckMigration(scenario); !status.ok()) {
     return InvalidArgument(fmt::format("migration: {}", status.message()));
+  }
+  if (const Status status = CheckPlacementChoice(scenario); !status.ok()) {
+    return InvalidArgument(fmt::format("cassini: {}", status.message()));
   }
   FL_RETURN_IF_ERROR(CheckLiveTraffic(scenario, options));
   for (const std::string& allocation : scenario.allocations) {

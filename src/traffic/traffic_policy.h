@@ -19,6 +19,7 @@
 #include "model/flow.h"
 #include "model/path.h"
 #include "topology/router.h"
+#include "traffic/placement_choice.h"
 #include "traffic/sender_rules.h"
 #include "traffic/time_shift.h"
 
@@ -116,6 +117,16 @@ class TrafficPolicy {
   // requests a new plan at every measurement, each kSpeedReportInterval or as set, or refuses the policy: without them
   // it would silently be another one.
   virtual bool NeedsSpeeds() const { return false; }
+  // How many placements of an arriving job that are as good to the placement policy it wants to choose from; 1: it
+  // leaves places alone. A caller that places jobs offers so many, or refuses the policy.
+  virtual uint32_t NumPlacements() const { return 1; }
+  // Args: snapshot: of the jobs that run; candidates: the arriving job, none of the snapshot's, at each of its places,
+  // without paths in force; at least one. Pure.
+  virtual PlacementChoice ChoosePlacement(const TrafficSnapshot& snapshot, std::span<const JobView> candidates) const {
+    static_cast<void>(snapshot);
+    static_cast<void>(candidates);
+    return {};
+  }
 };
 
 }  // namespace fairlead::traffic

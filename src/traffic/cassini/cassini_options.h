@@ -1,6 +1,8 @@
 // Open points of CASSINI.
 #pragma once
 
+#include <cstdint>
+
 #include "base/status.h"
 
 namespace fairlead::traffic::cassini {
@@ -23,6 +25,12 @@ struct CassiniOptions {
   double min_score_gain = 0.05;
   ContendedUpkeep contended = ContendedUpkeep::kGrid;
   LoopRule loops = LoopRule::kCut;
+  // How many placements of an arriving job that are as good to the placement policy are compared by how well bursts get
+  // on with each other on the job's links. In [1, kMostPlacements]; the authors' simulator has at most 10. 1: the
+  // policy's own is taken, and only shifts are CASSINI's (Crux's comparison). More: jobs that do not fit are kept apart
+  // more often; each arrival costs that many scores.
+  static constexpr uint32_t kMostPlacements = 1000;
+  uint32_t placements = 1;
 
   // Errors: kInvalidArgument, naming the option, its range and what was found.
   Status Validate() const;

@@ -1,7 +1,7 @@
 // CASSINI: shifts jobs in time, so that the bursts of those that share a link fall into each other's gaps.
 //
 // Problem     a baseline that uses neither paths nor levels: iterations that begin at the right instants meet on no
-//             link.
+//             link. Where jobs don't fit together at all, they are kept off one link by placement.
 // Method      1. paths of the hashes, one level
 //             2. a job's iteration as a burst: period p_j = its time alone, the bytes of a link spread over t_j from
 //                s_j * C_j on
@@ -13,16 +13,21 @@
 //                otherwise some link has more to carry than it can: u = greatest sum over a link's jobs of T_j / p_j,
 //                T_j the time that the job needs it for. With u > 1 steps 4 and 5 are repeated with periods u * p_j, in
 //                which all bursts have room one after the other; each iteration has its turn.
+//             6. with `placements` above 1, where a job arrives: the best of so many places that are as good to the
+//                placement policy (placement_score.h). With 1 the policy's own, and only shifts are CASSINI's, as in
+//                Crux's comparison.
 // Cost        dominated by the circles: O(contended links * perimeter). See BM_TracePlan.
 // Guarantees  same snapshot, same plan; the shifts of a component depend on its own jobs, links and paths alone, so
 //             that departures elsewhere don't move them. A job that meets no other gets no shift.
-// Differs     only the shifts of the original; it also chooses among placements, which keeps jobs that do not fit off
-//             one link. It publishes no threshold of the score: gains were clear from 0.8 on and gone at 0.6. s0 is the
-//             score without shifts, since phases of jobs are not known. The circle has at most 50 s (or the longest
-//             period, if that is more); periods are stretched to fit it, and a job that would be stretched by more than
-//             5 % is left alone. Several communication phases count as one burst.
+// Differs     one job is placed at a time, where it arrives; running ones stay. No threshold of the score is published:
+//             gains were clear from 0.8 on and gone at 0.6. s0 is the score without shifts: phases of jobs are not
+//             known. The circle has at most 50 s (or the longest period, if that is more); periods are stretched to fit
+//             it, and a job that would be stretched by more than 5 % is left alone. Several communication phases count
+//             as one burst.
 // Reference   Rajasekaran et al., CASSINI, NSDI 2024 (arXiv 2308.00852); Cao et al., Crux, SIGCOMM 2024, section 6.
 #pragma once
+
+#include <span>
 
 #include "traffic/cassini/cassini_options.h"
 #include "traffic/traffic_policy.h"
@@ -36,6 +41,8 @@ class CassiniPolicy final : public TrafficPolicy {
 
   std::string_view name() const override { return "cassini"; }
   TrafficPlan Plan(const TrafficSnapshot& snapshot) const override;
+  uint32_t NumPlacements() const override { return options_.placements; }
+  PlacementChoice ChoosePlacement(const TrafficSnapshot& snapshot, std::span<const JobView> candidates) const override;
 
  private:
   CassiniOptions options_;
