@@ -16,6 +16,7 @@
 #include "experiments/c4p-link-failure/c4p_link_failure.h"
 #include "experiments/c4p-real-jobs/c4p_real_jobs.h"
 #include "experiments/c4p-scale/c4p_scale.h"
+#include "experiments/cassini/cassini.h"
 #include "experiments/crux-examples/crux_examples.h"
 #include "experiments/crux-fairness/crux_fairness.h"
 #include "experiments/crux-job-schedulers/crux_job_schedulers.h"
@@ -78,6 +79,7 @@ std::vector<experiment::Experiment> AllExperiments() {
       {"spraying", FindEmbeddedText("experiments/spraying/paper.yaml"), spraying::Run},
       {"sprayed-failures", FindEmbeddedText("experiments/sprayed-failures/paper.yaml"), sprayed_failures::Run},
       {"monkey-tree", FindEmbeddedText("experiments/monkey-tree/paper.yaml"), monkey_tree::Run},
+      {"cassini", FindEmbeddedText("experiments/cassini/paper.yaml"), cassini::Run},
       {"lab-eight-jobs", FindEmbeddedText("experiments/lab-eight-jobs/paper.yaml"), lab_eight_jobs::Run},
       {"lab-bonded-ports", FindEmbeddedText("experiments/lab-bonded-ports/paper.yaml"), lab_bonded_ports::Run},
       {"lab-link-failure", FindEmbeddedText("experiments/lab-link-failure/paper.yaml"), lab_link_failure::Run},

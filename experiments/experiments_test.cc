@@ -157,6 +157,29 @@ TEST(SprayedFailuresTest, LossesAreTheSharesOfWhatIsLost) {
   EXPECT_LT(OursOf(result, "halving-doubling, a round across leaves: splits against hashes"), -50);
 }
 
+// On one spine nobody can choose a path; what the traffic policies can do is wait, give way, or be elsewhere.
+TEST(CassiniExperimentTest, PlacesAreChosenOnlyWhereThereAreSeveral) {
+  const experiment::ExperimentResult result = RunReduced("cassini");
+  for (const experiment::ResultRow& row : result.rows) {
+    ASSERT_TRUE(row.ours.has_value()) << row.published.name;
+    if (row.published.name.ends_with("over alone") && row.published.name.find("gain") == std::string::npos) {
+      EXPECT_GE(*row.ours, 1 - 1e-6) << row.published.name;
+    }
+  }
+  for (const std::string network : {"48 cables", "one spine"}) {
+    const auto placed = [&](const std::string& placement, const std::string& row) {
+      return OursOf(result, network + ", " + placement + ": placements and shifts, " + row);
+    };
+    // Locality keeps small jobs where few places are as good, and the cluster is full at times.
+    EXPECT_LT(placed("locality-first", "jobs with a choice"), placed("random", "jobs with a choice"));
+    EXPECT_GT(placed("random", "jobs elsewhere"), 0);
+    // Rings over drawn hosts cross most leaves, and meet in several of them.
+    EXPECT_GT(placed("random", "places with a loop"), placed("locality-first", "places with a loop"));
+    EXPECT_GT(OursOf(result, network + ", random: scheduler alone, mean over alone"),
+              OursOf(result, network + ", locality-first: scheduler alone, mean over alone"));
+  }
+}
+
 // Section 5 of the specification, worked by hand.
 TEST(CruxExamplesTest, MeetsTheNumbersWorkedByHand) {
   const experiment::ExperimentResult result = RunReduced("crux-examples");
