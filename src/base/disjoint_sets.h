@@ -18,10 +18,12 @@ class DisjointSets {
     while (parents_[x] != x) x = parents_[x] = parents_[parents_[x]];
     return x;
   }
-  void Join(uint32_t a, uint32_t b) {
+  // Returns whether they were two sets.
+  bool Join(uint32_t a, uint32_t b) {
     a = Find(a);
     b = Find(b);
     parents_[std::max(a, b)] = std::min(a, b);
+    return a != b;
   }
 
  private:

@@ -26,14 +26,19 @@ void KeepLevelsInForce(const ContentionDag& dag, std::span<const std::optional<u
   FL_CHECK(in_force.size() == dag.num_jobs && levels->size() == dag.num_jobs && hysteresis >= 0);
   FL_CHECK(uncertainties.size() == dag.num_jobs);
   DisjointSets sets(dag.num_jobs);
-  for (const Edge& edge : dag.edges) sets.Join(edge.upper, edge.lower);
+  size_t num_sets = dag.num_jobs;
+  for (size_t e = 0; e < dag.edges.size() && num_sets > 1; ++e) {
+    if (sets.Join(dag.edges[e].upper, dag.edges[e].lower)) --num_sets;
+  }
   std::vector<Component> components(dag.num_jobs);  // at the set's root
   for (uint32_t rank = 0; rank < dag.num_jobs; ++rank) {
     components[sets.Find(rank)].can_stay &= in_force[rank].has_value() && *in_force[rank] < num_levels;
   }
   std::vector<double> differences(dag.num_jobs);  // [upper rank] of what levels in force and new ones lose
+  std::vector<uint32_t> roots(dag.num_jobs);
+  for (uint32_t rank = 0; rank < dag.num_jobs; ++rank) roots[rank] = sets.Find(rank);
   for (const Edge& edge : dag.edges) {
-    Component& component = components[sets.Find(edge.upper)];
+    Component& component = components[roots[edge.upper]];
     component.weight += edge.weight;
     const double loss_of_new = (*levels)[edge.upper] == (*levels)[edge.lower] ? edge.weight : 0;
     component.loss_of_new += loss_of_new;

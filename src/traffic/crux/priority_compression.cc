@@ -34,9 +34,14 @@ class ScaledDag {
     for (const Edge& edge : dag.edges) total += std::abs(edge.weight);
     const double scale = total > 0 ? kIntegerTotal / total : 0;
     std::vector<bool> has_worse(size_);
+    double last_weight = 0;
+    int64_t weight = 0;
     for (const Edge& edge : dag.edges) {
       FL_CHECK(edge.upper < edge.lower && edge.lower < size_ && std::isfinite(edge.weight));
-      const int64_t weight = std::llround(edge.weight * scale);
+      if (edge.weight != last_weight) {  // mostly it is that of the edge before
+        last_weight = edge.weight;
+        weight = std::llround(edge.weight * scale);
+      }
       SetBit(&betters_, edge.lower, edge.upper);
       SetBit(&worse_, edge.upper, edge.lower);
       if (!has_worse[edge.upper]) intensities_[edge.upper] = weight;
@@ -133,6 +138,7 @@ class OrderCutter {
 
   void AddRow(std::span<const uint32_t> order, size_t row);
   void ExtendCuts(size_t row);
+  void FindStart(size_t row, size_t k, size_t first, size_t last);
   // Blocks of one number of blocks are adjacent: the search for a cut walks over jobs.
   size_t At(size_t i, size_t k) const { return k * num_rows_ + i; }
 
@@ -170,22 +176,34 @@ void OrderCutter::AddRow(std::span<const uint32_t> order, size_t row) {
   }
 }
 
+// The first of the best starts of the last block, k blocks more than one, among first..last.
+void OrderCutter::FindStart(size_t row, size_t k, size_t first, size_t last) {
+  const int64_t* const before = &cut_[At(0, k - 1)];
+  size_t best_start = first;
+  int64_t best = std::numeric_limits<int64_t>::min();
+  for (size_t j = first; j <= last; ++j) {
+    const int64_t weight = before[j] + across_[j];
+    if (weight <= best) continue;
+    best = weight;
+    best_start = j;
+  }
+  cut_[At(row, k)] = best;
+  start_[At(row, k)] = static_cast<uint32_t>(best_start);
+}
+
 void OrderCutter::ExtendCuts(size_t row) {
   cut_[At(row, 0)] = 0;
-  for (size_t k = 1; k < num_levels_; ++k) {
-    // The smallest argmax never moves back from row to row: the edges into the new job from a_1..a_j only grow with j.
-    // Where edges may weigh less than nothing it may.
-    uint32_t best_start = dag_.has_negative() ? 0 : start_[At(row - 1, k)];
-    int64_t best = std::numeric_limits<int64_t>::min();
-    const int64_t* const before = &cut_[At(0, k - 1)];
-    for (auto j = best_start; j <= row; ++j) {
-      const int64_t weight = before[j] + across_[j];
-      if (weight <= best) continue;
-      best = weight;
-      best_start = j;
-    }
-    cut_[At(row, k)] = best;
-    start_[At(row, k)] = best_start;
+  if (dag_.has_negative()) {
+    for (size_t k = 1; k < num_levels_; ++k) FindStart(row, k, 0, row);
+    return;
+  }
+  // Where no edge weighs less than nothing, the first best start never moves back from row to row, as the edges into
+  // the new job from a_1..a_j only grow with j; nor with a block more, as what that wins of a_1..a_j only grows with j
+  // (quadrangle inequality); and an empty last block is never better than one of a job.
+  size_t last = row - 1;
+  for (size_t k = num_levels_ - 1; k > 0; --k) {
+    FindStart(row, k, start_[At(row - 1, k)], last);
+    last = start_[At(row, k)];
   }
 }
 
