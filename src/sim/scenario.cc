@@ -494,6 +494,7 @@ void ReadCruxOptions(YamlMap& root, Scenario* scenario) {
   traffic::crux::CruxOptions& crux = scenario->policy_options.crux;
   ReadPathSelection(*section, &crux.paths);
   crux.paths.hysteresis = section->Double("path_hysteresis");
+  if (section->Has("max_moved_jobs")) crux.paths.max_moved_jobs = static_cast<uint32_t>(section->Int("max_moved_jobs"));
   const size_t correction = section->Choice("correction");
   crux.correction.paper_mode = correction == 1;
   crux.correction.enabled = correction != 2;

@@ -709,6 +709,15 @@ constexpr YamlKey kCrux[] = {
      .fallback = "0",
      .min = 0,
      .max = 0.99},
+    {.name = "max_moved_jobs",
+     .type = YamlType::kInteger,
+     .meaning = "How many running jobs may be moved to other paths at a time, where that makes their worst link less "
+                "congested; all others stay on theirs while these live. 0: only new jobs, and flows whose path has "
+                "died, choose.",
+     .example = "4",
+     .otherwise = "all jobs choose anew when one comes or goes, as in the paper",
+     .min = 0,
+     .max = 1e9},
     {.name = "level_hysteresis",
      .type = YamlType::kNumber,
      .meaning =

@@ -203,12 +203,14 @@ TEST_F(TraceScenarioTest, BadSectionsNameLineKeyExpectedAndFound) {
 }
 
 TEST_F(TraceScenarioTest, OptionsOfCruxAreRead) {
-  const auto scenario =
-      Parse("policies:",
-            "crux: {path_hysteresis: 0.1, level_hysteresis: 0.2, fairness: 0.3, starvation_guard_s: 4}\npolicies:");
+  const auto scenario = Parse("policies:",
+                              "crux: {path_hysteresis: 0.1, max_moved_jobs: 5, level_hysteresis: 0.2, fairness: 0.3,\n"
+                              "       starvation_guard_s: 4}\n"
+                              "policies:");
   ASSERT_TRUE(scenario.ok()) << scenario.status().message();
   const traffic::crux::CruxOptions& crux = scenario->policy_options.crux;
   EXPECT_EQ(crux.paths.hysteresis, 0.1);
+  EXPECT_EQ(crux.paths.max_moved_jobs, 5u);
   EXPECT_EQ(crux.level_hysteresis, 0.2);
   EXPECT_EQ(crux.fairness, 0.3);
   EXPECT_EQ(crux.starvation_guard.value(), 4);

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "traffic/candidate_finder.h"
 #include "traffic/default_paths.h"
+#include "traffic/path_upkeep.h"
 
 namespace fairlead::traffic {
 namespace {
@@ -76,6 +77,7 @@ JobSurvey SurveyJobs(const TrafficSnapshot& snapshot, const LinkTable& links, Pl
     survey.traffic.push_back(std::move(traffic));
     survey.profiles.push_back(profile);
   }
+  survey.keeps_paths.assign(survey.size(), 0);
   return survey;
 }
 
@@ -87,12 +89,21 @@ void SelectSurveyedPaths(const TrafficSnapshot& snapshot, const LinkTable& links
   requests.reserve(survey->size());
   for (size_t p = 0; p < survey->size(); ++p) {
     const JobView& job = survey->view(snapshot, p);
-    requests.push_back({job.id, precedence[p], survey->profiles[p].solo_time(), job.iteration->flows, job.paths});
+    requests.push_back({job.id, precedence[p], survey->profiles[p].solo_time(), job.iteration->flows, job.paths,
+                        HasAllInForce(job) ? survey->traffic[p] : nullptr});
   }
   CandidateFinder finder(*snapshot.router, max_candidates);
   const auto candidates = [&](const model::FlowDemand& flow) { return finder.Find(flow); };
-  PathSelection selection =
-      SelectPaths(requests, links, candidates, options, memory == nullptr ? nullptr : &memory->selection());
+  SelectionMemory* const selected = memory == nullptr ? nullptr : &memory->selection();
+  if (options.max_moved_jobs.has_value()) {
+    auto changed = KeepPaths(requests, links, candidates, options, selected);
+    for (size_t p = 0; p < survey->size(); ++p) {
+      survey->keeps_paths[p] = changed[p].has_value() ? 0 : 1;
+      if (changed[p].has_value()) survey->plan_of(p).paths = *std::move(changed[p]);
+    }
+    return;
+  }
+  PathSelection selection = SelectPaths(requests, links, candidates, options, selected);
   for (size_t p = 0; p < survey->size(); ++p) survey->plan_of(p).paths = std::move(selection.paths[p]);
 }
 
@@ -107,16 +118,16 @@ std::vector<std::vector<uint32_t>> FindSurveyedContention(const TrafficSnapshot&
   }
   // The traffic on these paths is what the next survey asks for, if they come into force.
   SurveyMeter meter(links, memory);
-  std::vector<std::shared_ptr<const JobTraffic>> traffic;
-  std::vector<std::span<const LinkBytes>> uses;
+  std::vector<MeetingMemory::Job> jobs;
+  jobs.reserve(order.size());
   for (const uint32_t p : order) {
     const JobView& job = survey.view(snapshot, p);
     const std::vector<model::Path>& paths = survey.plan_of(p).paths;
-    traffic.push_back(meter.Find(job, paths));
-    if (traffic.back() == nullptr) traffic.back() = meter.Measure(job, paths);
-    uses.emplace_back(traffic.back()->links);
+    auto traffic = survey.keeps_paths[p] != 0 ? survey.traffic[p] : meter.Find(job, paths);
+    if (traffic == nullptr) traffic = meter.Measure(job, paths);
+    jobs.push_back({job.id, std::move(traffic)});
   }
-  return FindContention(uses, links);
+  return memory->meetings().Find(jobs, links);
 }
 
 void SetRankedLevels(std::span<const uint32_t> by_rank, LevelRule rule, uint32_t num_levels, JobSurvey* survey) {
@@ -128,9 +139,11 @@ void SetRankedLevels(std::span<const uint32_t> by_rank, LevelRule rule, uint32_t
   }
 }
 
-std::string DescribePathChanges(const JobView& before, const JobPlan& after) {
+std::string DescribePathChanges(const JobView& before, const JobPlan& after, bool keeps_paths) {
   std::string text;
-  if (before.paths.empty()) {
+  if (keeps_paths) {
+    // Nothing to say.
+  } else if (before.paths.empty()) {
     text = fmt::format("; {} new paths", after.paths.size());
   } else if (const size_t moved = CountDifferent(before.paths, after.paths); moved > 0) {
     text = fmt::format("; {} of {} paths changed", moved, after.paths.size());

@@ -27,6 +27,7 @@ struct JobSurvey {
   // [participant], on the paths that the survey began with.
   std::vector<std::shared_ptr<const JobTraffic>> traffic;
   std::vector<JobProfile> profiles;
+  std::vector<uint8_t> keeps_paths;  // those of the plan are the same as well for certain
 
   size_t size() const { return participants.size(); }
   const JobView& view(const TrafficSnapshot& snapshot, size_t participant) const {
@@ -58,6 +59,7 @@ std::vector<std::vector<uint32_t>> FindSurveyedContention(const TrafficSnapshot&
 void SetRankedLevels(std::span<const uint32_t> by_rank, LevelRule rule, uint32_t num_levels, JobSurvey* survey);
 
 // "; 3 of 8 paths changed; 1 flows cut off by failures", or as much of it as is true.
-std::string DescribePathChanges(const JobView& before, const JobPlan& after);
+// Args: keeps_paths: they are known to be the same before and after.
+std::string DescribePathChanges(const JobView& before, const JobPlan& after, bool keeps_paths = false);
 
 }  // namespace fairlead::traffic

@@ -19,6 +19,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -52,8 +54,11 @@ struct PathSelectionOptions {
   // In [0, 1). Keeps the path in force unless the best path's worst link is less congested by more than this fraction.
   // 0 = always take the best path, as in the paper. Larger: fewer changes, more congestion.
   double hysteresis = 0;
-  // Off: a path in force is kept for as long as it is one of the candidates.
-  bool moves_flows = true;
+  // Nothing: all jobs choose at every event, as in the paper. A number: jobs stay on their paths while these live, and
+  // at most so many of them are moved at a time, where that makes their worst link less congested (path_upkeep.h). 0:
+  // only newcomers and flows whose path has died choose. Larger: less congestion, more reordering, longer plans; from 1
+  // to 4 hardly anything is gained on the trace (docs/papers/crux.md).
+  std::optional<uint32_t> max_moved_jobs = std::nullopt;
 
   Status Validate() const;
 };
@@ -64,13 +69,18 @@ struct PathRequest {
   double precedence = 0;  // greater chooses first: GPU intensity for Crux; finite
   Seconds solo_time;      // > 0
   std::span<const model::FlowDemand> flows;
-  std::span<const model::Path> paths_in_force;  // [flow] or empty; only read when hysteresis > 0 or flows don't move
+  std::span<const model::Path> paths_in_force;  // [flow] or empty; only read with hysteresis or max_moved_jobs
+  // Null, or an object that is the same as before only where flows and paths in force are; read with max_moved_jobs.
+  std::shared_ptr<const JobTraffic> traffic = nullptr;
 };
 
 // Who of two jobs chooses first. Of two different jobs always one.
 inline bool ChoosesBefore(double precedence, JobId job, double other_precedence, JobId other) {
   return precedence != other_precedence ? precedence > other_precedence : job < other;
 }
+
+// Indices of requests in the order in which they choose.
+std::vector<uint32_t> SortByPrecedence(std::span<const PathRequest> requests);
 
 struct LinkLoad {
   double load = 0;              // bytes per second (kRate), bytes (kBytes) or jobs (kHigherJobs) put on the link

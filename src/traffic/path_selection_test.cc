@@ -358,10 +358,10 @@ TEST(PathSelectionTest, WithMemoryTheSameIsSelected) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     const Instance instance(seed);
     Random random(seed + 1000);
-    const PathSelectionOptions options = {.unit = random.Below(3) == 0 ? PathUnit::kJob : PathUnit::kFlow,
-                                          .congestion = static_cast<CongestionMeasure>(random.Below(3)),
-                                          .hysteresis = random.Below(2) * 0.3,
-                                          .moves_flows = random.Below(8) != 0};
+    PathSelectionOptions options = {.unit = random.Below(3) == 0 ? PathUnit::kJob : PathUnit::kFlow,
+                                    .congestion = static_cast<CongestionMeasure>(random.Below(3)),
+                                    .hysteresis = random.Below(2) * 0.3};
+    if (random.Below(3) == 0) options.max_moved_jobs = random.Below(3);
     std::vector<PathRequest> all = instance.requests;
     std::vector<std::vector<model::Path>> in_force(all.size());
     SelectionMemory memory;

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "topology/router.h"
+#include "traffic/meeting_memory.h"
 #include "traffic/selection_memory.h"
 #include "traffic/traffic_memory.h"
 #include "traffic/traffic_policy.h"
@@ -37,12 +38,14 @@ class PlanMemory {
   void Clear() {
     traffic_.Clear();
     selection_.Clear();
+    meetings_.Clear();
   }
 
   TrafficMemory& traffic() { return traffic_; }
   const TrafficMemory& traffic() const { return traffic_; }
   SelectionMemory& selection() { return selection_; }
   const SelectionMemory& selection() const { return selection_; }
+  MeetingMemory& meetings() { return meetings_; }
 
  private:
   const topology::Router* router_ = nullptr;
@@ -50,6 +53,7 @@ class PlanMemory {
   uint64_t hash_seed_ = 0;
   TrafficMemory traffic_;
   SelectionMemory selection_;
+  MeetingMemory meetings_;
 };
 
 }  // namespace fairlead::traffic

@@ -182,7 +182,7 @@ crux::CruxOptions DrawCruxOptions(Random* random) {
   options.paths.unit = random->Below(4) == 0 ? PathUnit::kJob : PathUnit::kFlow;
   options.paths.congestion = static_cast<CongestionMeasure>(random->Below(3));
   options.paths.hysteresis = random->Below(2) * 0.2;
-  options.paths.moves_flows = random->Below(8) != 0;
+  if (random->Below(3) == 0) options.paths.max_moved_jobs = random->Below(3);
   options.select_paths = random->Below(8) != 0;
   options.compress = random->Below(8) != 0;
   options.edge_weight = random->Below(3) == 0 ? crux::EdgeWeight::kGain : crux::EdgeWeight::kIntensity;

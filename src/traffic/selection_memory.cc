@@ -45,4 +45,18 @@ std::vector<SelectionMemory::Departure> SelectionMemory::Begin(std::span<const P
   return departures;
 }
 
+void SelectionMemory::BeginKeeping(std::span<const PathRequest> requests) {
+  num_chosen_ = 0;
+  std::unordered_map<JobId, Job> before = std::exchange(jobs_, {});
+  jobs_.reserve(requests.size());
+  for (const PathRequest& request : requests) {
+    auto node = before.extract(request.id);
+    Job& job = node.empty() ? jobs_[request.id] : jobs_.insert(std::move(node)).position->second;
+    if (request.traffic != nullptr && request.traffic == job.traffic) continue;
+    if (std::ranges::equal(job.flows, request.flows)) continue;
+    job = Job();
+    job.flows.assign(request.flows.begin(), request.flows.end());
+  }
+}
+
 }  // namespace fairlead::traffic

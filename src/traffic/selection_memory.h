@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "base/units.h"
 #include "model/flow.h"
 #include "traffic/job_candidates.h"
+#include "traffic/link_traffic.h"
 #include "traffic/packed_paths.h"
 
 namespace fairlead::traffic {
@@ -29,6 +31,12 @@ struct PathRequest;
 // For one set of options, of candidates and of capacities: whoever changes any of them clears it.
 class SelectionMemory {
  public:
+  // Bytes that a job puts on a link.
+  struct Use {
+    LinkId link;
+    bool is_fixed = false;  // all candidates of one of its flows cross it
+    double bytes = 0;
+  };
   // What a job asked for last, and what it got.
   struct Job {
     double precedence = 0;
@@ -37,7 +45,10 @@ class SelectionMemory {
     PackedPaths paths_in_force;  // empty where they don't matter
     JobCandidates candidates;    // of these flows
     PackedPaths paths;           // chosen
-    bool is_placed = false;      // as it asks now: `paths` are what it got
+    // Only of KeepPaths: what the paths put on each link, once, and what their traffic was seen to be.
+    std::vector<Use> uses;
+    std::shared_ptr<const JobTraffic> traffic;
+    bool is_placed = false;  // as it asks now: `paths` are what it got
   };
   // Paths that were chosen and are so no more: of a job that left or asks for something else.
   struct Departure {
@@ -54,7 +65,9 @@ class SelectionMemory {
   // For SelectPaths. Forgets who is not asked for, and sets is_placed of the others.
   // Returns: whose loads are missing, by precedence as SelectPaths goes.
   std::vector<Departure> Begin(std::span<const PathRequest> requests, bool in_force_matters);
-  // Of a request that Begin has seen; valid until the next Begin.
+  // For KeepPaths: forgets who is not asked for, and what was known of other flows.
+  void BeginKeeping(std::span<const PathRequest> requests);
+  // Of a request that the last begin has seen; valid until the next.
   Job& job(JobId id) { return jobs_.at(id); }
   void CountChosen() { ++num_chosen_; }
 

@@ -86,7 +86,7 @@ BENCHMARK(BM_CruxPlan)
     ->Unit(benchmark::kMillisecond);
 
 // A cluster of BM_CruxPlan in which one job after the other, drawn at random, leaves and comes back, with and without
-// memory.
+// memory; all jobs choose paths every time (`moved` -1), or at most `moved` of those that run.
 class ComingAndGoing {
  public:
   explicit ComingAndGoing(const benchmark::State& state)
@@ -94,6 +94,7 @@ class ComingAndGoing {
         remembers_(state.range(2) != 0),
         cluster_(MakeBusyCluster(MakeLargeClos(static_cast<uint32_t>(state.range(1))), num_jobs_,
                                  static_cast<uint32_t>(state.range(1)) / 8 / num_jobs_)),
+        policy_(MakeOptions(state.range(3))),
         in_force_(num_jobs_),
         away_(num_jobs_) {
     for (int i = 0; i < 2; ++i) Adopt(Plan());
@@ -122,10 +123,16 @@ class ComingAndGoing {
   }
 
  private:
+  static crux::CruxOptions MakeOptions(int64_t max_moved_jobs) {
+    crux::CruxOptions options;
+    if (max_moved_jobs >= 0) options.paths.max_moved_jobs = static_cast<uint32_t>(max_moved_jobs);
+    return options;
+  }
+
   const uint32_t num_jobs_;
   const bool remembers_;
   const std::unique_ptr<ExampleCluster> cluster_;
-  const crux::CruxPolicy policy_{{}};
+  const crux::CruxPolicy policy_;
   PlanMemory memory_;
   std::vector<JobPlan> in_force_;  // [job]
   std::vector<JobView> views_;     // of the last plan
@@ -157,12 +164,12 @@ void BM_OneDeparture(benchmark::State& state) {
   }
 }
 
-#define FL_ONE_CHANGE(name)                     \
-  BENCHMARK(name)                               \
-      ->ArgNames({"jobs", "gpus", "memory"})    \
-      ->ArgsProduct({{100}, {12000}, {0, 1}})   \
-      ->ArgsProduct({{1000}, {100000}, {0, 1}}) \
-      ->Iterations(8)                           \
+#define FL_ONE_CHANGE(name)                                 \
+  BENCHMARK(name)                                           \
+      ->ArgNames({"jobs", "gpus", "memory", "moved"})       \
+      ->ArgsProduct({{100}, {12000}, {0, 1}, {-1, 0, 4}})   \
+      ->ArgsProduct({{1000}, {100000}, {0, 1}, {-1, 0, 4}}) \
+      ->Iterations(16)                                      \
       ->Unit(benchmark::kMillisecond)
 FL_ONE_CHANGE(BM_OneArrival);
 FL_ONE_CHANGE(BM_OneDeparture);

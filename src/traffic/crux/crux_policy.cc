@@ -179,7 +179,7 @@ void Rescheduling::Explain(uint32_t participant) {
                                lifts_[participant], view(participant).starved_for.value(), 100 * kStarvedBelow,
                                options_.starvation_guard.value());
   }
-  mine.reason += DescribePathChanges(view(participant), mine);
+  mine.reason += DescribePathChanges(view(participant), mine, survey_.keeps_paths[participant] != 0);
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ TrafficPlan TacclStarPolicy::Plan(const TrafficSnapshot& snapshot) const {
     distances.push_back(DistanceOf(*survey.traffic[p], links));
   }
   PathSelectionOptions paths = options_.paths;
-  paths.moves_flows = options_.reading == Reading::kAll;
+  if (options_.reading == Reading::kArrivals) paths.max_moved_jobs = 0;
   SelectSurveyedPaths(snapshot, links, precedence, paths, options_.max_candidates, &survey);
   SetRankedLevels(FarthestFirst(distances), options_.levels, snapshot.num_levels, &survey);
   for (size_t p = 0; p < survey.size(); ++p) {
