@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "base/random.h"
@@ -33,6 +36,21 @@ struct Split {
   double gain = 1e-12;  // smaller ones are rounding
 };
 
+// All rows by one feature, ties by row: nodes sort numbers in this order instead of values.
+struct FeatureOrder {
+  FeatureOrder(const Eigen::MatrixXd& x, Index feature)
+      : row_at(static_cast<size_t>(x.rows())), place_of(static_cast<size_t>(x.rows())) {
+    std::iota(row_at.begin(), row_at.end(), Index{0});
+    std::ranges::sort(row_at, {}, [&](Index row) { return std::pair(x(row, feature), row); });
+    for (size_t place = 0; place < row_at.size(); ++place) {
+      place_of[static_cast<size_t>(row_at[place])] = static_cast<uint32_t>(place);
+    }
+  }
+
+  std::vector<Index> row_at;       // [place]
+  std::vector<uint32_t> place_of;  // [row]
+};
+
 // Grows one tree; `rows` is reordered as nodes are split.
 class TreeGrower {
  public:
@@ -45,8 +63,10 @@ class TreeGrower {
         min_leaf_(min_leaf),
         random_(random),
         importance_(importance),
-        features_(static_cast<size_t>(x.cols())) {
+        features_(static_cast<size_t>(x.cols())),
+        num_at_(static_cast<size_t>(x.rows())) {
     std::iota(features_.begin(), features_.end(), 0);
+    for (Index feature = 0; feature < x.cols(); ++feature) orders_.emplace_back(x, feature);
   }
 
   Tree Grow(std::span<Index> rows) {
@@ -83,9 +103,26 @@ class TreeGrower {
     return best;
   }
 
+  // Sets sorted_ to the rows, a row as often as it is among them.
+  void Sort(std::span<const Index> rows, const FeatureOrder& order) {
+    // Nodes of many rows are counted: a pass over all places costs less than to sort them.
+    constexpr size_t kPlacesForARow = 8;
+    sorted_.clear();
+    if (num_at_.size() <= kPlacesForARow * rows.size()) {
+      for (const Index row : rows) ++num_at_[order.place_of[static_cast<size_t>(row)]];
+      for (size_t place = 0; place < num_at_.size(); ++place) {
+        for (; num_at_[place] > 0; --num_at_[place]) sorted_.push_back(order.row_at[place]);
+      }
+      return;
+    }
+    places_.clear();
+    for (const Index row : rows) places_.push_back(order.place_of[static_cast<size_t>(row)]);
+    std::ranges::sort(places_);
+    for (const uint32_t place : places_) sorted_.push_back(order.row_at[place]);
+  }
+
   void TryFeature(std::span<const Index> rows, const ClassWeights& all, int feature, Split* best) {
-    sorted_.assign(rows.begin(), rows.end());
-    std::ranges::sort(sorted_, {}, [&](Index row) { return std::pair(x_(row, feature), row); });
+    Sort(rows, orders_[static_cast<size_t>(feature)]);
     ClassWeights left;
     for (size_t i = 0; i + 1 < sorted_.size(); ++i) {
       left.Add(weights_(sorted_[i]), y_(sorted_[i]));
@@ -109,7 +146,10 @@ class TreeGrower {
   Random& random_;
   Eigen::VectorXd& importance_;
   std::vector<int> features_;
+  std::vector<FeatureOrder> orders_;  // [feature]
   std::vector<Index> sorted_;
+  std::vector<uint32_t> num_at_;  // [place], 0 between sorts
+  std::vector<uint32_t> places_;
 };
 
 double TreeScore(const Tree& tree, const Eigen::VectorXd& features) {
