@@ -27,9 +27,9 @@ using execution::FaultKind;
 using execution::kNumFaultKinds;
 
 constexpr uint32_t kRunsPerKind = 500;
-constexpr uint32_t kReducedRunsPerKind = 6;
+constexpr uint32_t kReducedRunsPerKind = 3;
 constexpr uint64_t kHealthyIterations = 1'000'000;
-constexpr uint64_t kReducedHealthyIterations = 2'000;
+constexpr uint64_t kReducedHealthyIterations = 1'000;
 // A fault begins when the job is warm and knows itself, and what it may need longest is five windows.
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr SimTime kFirstFault(60 * kSecond);
