@@ -64,7 +64,7 @@ TEST(TwinCaseTest, MessagesAndComputeWaitInBoth) {
   const uint32_t second = builder.AddMessage(back, kMessage / 10, {first}, 1e-3);
   builder.AddMessage(there, kMessage / 10, {second}, 1e-3);
   const TwinCase twin = builder.Take();
-  const double one = 1e-3 + kMessage / 10 / kPayloadBytesPerS;
+  const double one = 1e-3 + kMessage / kPayloadBytesPerS / 10;
   EXPECT_NEAR(AllArrived(RunFluid(twin, false)), 3 * one, 1e-8);
   EXPECT_NEAR(AllArrived(RunPackets(twin, 1)), 3 * (one + kLatencyS), 1e-8);
 }

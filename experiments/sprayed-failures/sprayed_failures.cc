@@ -15,7 +15,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   context.Report(0.5);
   FL_RETURN_IF_ERROR(AddCollectives(context, &outcome));
   outcome.is_partial = context.should_stop();
-  outcome.notes.push_back(
+  outcome.notes.emplace_back(
       "Losses of a link are steady: what is lost until they are noticed shows in the rows of detection alone.");
   return outcome;
 }

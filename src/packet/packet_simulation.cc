@@ -150,16 +150,16 @@ class Simulation {
   void SendPacket(uint32_t connection);
   uint16_t NextPath(uint32_t connection);
 
-  void Enqueue(uint32_t packet);
+  void Enqueue(uint32_t index);
   void CountWaiting(LinkState* state) const {
     state->waited += static_cast<double>(state->waiting) * static_cast<double>(now_ - state->waiting_since);
     state->waiting_since = now_;
   }
   bool IsMarked(const Queue& queue);
   void StartLink(uint32_t link);
-  void PacketSent(uint32_t packet);
-  void PacketArrived(uint32_t packet);
-  void Deliver(uint32_t packet);
+  void PacketSent(uint32_t index);
+  void PacketArrived(uint32_t index);
+  void Deliver(uint32_t index);
   void QueuePull(uint32_t connection);
   void SendPull(uint32_t link);
 
@@ -177,7 +177,7 @@ class Simulation {
   int64_t SteadySpan(const Partition& partition) const;
   uint32_t PartitionOf(const Event& event) const;
   void Skip(uint32_t partition, int64_t span);
-  void Resume(uint32_t partition);
+  void Resume(uint32_t index);
 
   const PacketWorkload& workload_;
   PacketOptions options_;
@@ -558,10 +558,10 @@ void Simulation::Skip(uint32_t partition, int64_t span) {
   SkippedPartition& skipped = skipped_[partition];
   skipped.since = now_;
   skipped.until = now_ + span;
-  const auto mine =
-      std::ranges::partition(events_, [&](const Event& event) { return PartitionOf(event) != partition; });
-  skipped.events.assign(mine.begin(), mine.end());
-  events_.erase(mine.begin(), mine.end());
+  const auto mine = std::partition(events_.begin(), events_.end(),
+                                   [&](const Event& event) { return PartitionOf(event) != partition; });
+  skipped.events.assign(mine, events_.end());
+  events_.erase(mine, events_.end());
   std::ranges::make_heap(events_, std::greater());
   Add({.at = skipped.until, .kind = EventKind::kWake, .subject = partition});
 }

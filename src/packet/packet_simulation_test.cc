@@ -64,7 +64,7 @@ TEST_P(EachTransportTest, TheLastPacketMayBeShort) {
 
 // A second link of half the speed works from the first packet on without a break.
 TEST_P(EachTransportTest, ASlowLinkDecides) {
-  PacketWorkload workload = Incast(1, 500 * 9000);
+  PacketWorkload workload = Incast(1, 4'500'000);
   workload.links[1] = Port(kSpeed / 2);
   const PacketResult result = SimulatePackets(workload, OptionsOf(GetParam()));
   // Packets that were trimmed come again: their headers took time on the link.
@@ -106,7 +106,7 @@ TEST(PacketSimulationTest, QueuesOfAnIncastAreBounded) {
 // An important message waits for the packet that is being sent on each link, and for nothing else; the other one takes
 // what is left: both together end when the link has sent all.
 TEST(PacketSimulationTest, LevelsAreStrict) {
-  PacketWorkload workload = Incast(2, 1000 * 9000);
+  PacketWorkload workload = Incast(2, 9'000'000);
   workload.connections[1].level = 1;
   const PacketResult result = SimulatePackets(workload, {});
   const double alone = 1001 * kPacketS + 2 * kDelay;
@@ -127,7 +127,7 @@ TEST(PacketSimulationTest, SprayingAddsUpPaths) {
     paths.push_back({0, 2 + p, 1});
   }
   workload.connections.push_back({.paths = paths});
-  workload.messages.push_back({.connection = 0, .bytes = 2000 * 9000, .after = {}});
+  workload.messages.push_back({.connection = 0, .bytes = 18'000'000, .after = {}});
   const double sprayed = SimulatePackets(workload, options).finish_s[0];
   EXPECT_NEAR(sprayed, 2000 * kPacketS, 0.02 * 2000 * kPacketS);
   workload.connections[0].paths.resize(1);

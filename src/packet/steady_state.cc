@@ -65,8 +65,7 @@ PartitionTable::PartitionTable(const PacketWorkload& workload, const SteadyState
     std::vector<uint32_t>& links = links_of_.emplace_back();
     for (const auto& path : connection.paths) links.insert(links.end(), path.begin(), path.end());
     std::ranges::sort(links);
-    const auto repeated = std::ranges::unique(links);
-    links.erase(repeated.begin(), repeated.end());
+    links.erase(std::unique(links.begin(), links.end()), links.end());
   }
 }
 

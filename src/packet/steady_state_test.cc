@@ -83,7 +83,7 @@ TEST_P(SkippedSteadyStateTest, WhoComesEndsTheSpan) {
 // Messages of one connection follow each other; the second comes while the first is skipped, and waits.
 TEST_P(SkippedSteadyStateTest, MessagesWaitBehindASkippedOne) {
   PacketWorkload workload = SharedByPackets({50'000});
-  workload.messages.push_back({.connection = 0, .bytes = 9'000 * 5'000, .after = {}, .delay_s = 10'000 * kPacketS});
+  workload.messages.push_back({.connection = 0, .bytes = 45'000'000, .after = {}, .delay_s = 10'000 * kPacketS});
   const PacketResult all = SimulatePackets(workload, SkippingOptions(GetParam(), false));
   const PacketResult skipped = SimulatePackets(workload, SkippingOptions(GetParam(), true));
   for (size_t m = 0; m < 2; ++m) EXPECT_NEAR(skipped.finish_s[m], all.finish_s[m], 2 * kPacketS) << m;

@@ -27,10 +27,10 @@ double FindNormalQuantile(double probability) {
 
 // The inverse by bisection. The ends of an interval of 80 % are found once: simulations ask for them at every event.
 double NormalQuantile(double probability) {
-  static const double tenth = FindNormalQuantile(0.1);
-  static const double nine_tenths = FindNormalQuantile(0.9);
-  if (probability == 0.1) return tenth;
-  return probability == 0.9 ? nine_tenths : FindNormalQuantile(probability);
+  static const double kTenth = FindNormalQuantile(0.1);
+  static const double kNineTenths = FindNormalQuantile(0.9);
+  if (probability == 0.1) return kTenth;
+  return probability == 0.9 ? kNineTenths : FindNormalQuantile(probability);
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ TEST(EqualPlacementsTest, RandomClustersKeepThePromises) {
       if (auto placed = Create("random", trial)->Place(pool, JobOf(j, gpus, per_host))) pool.Take(*placed);
     }
     const auto per_host = static_cast<uint32_t>(1 + random.Below(8));
-    const model::Job job = JobOf(99, static_cast<uint32_t>(1 + random.Below(per_host * 7)), per_host);
+    const model::Job job = JobOf(99, static_cast<uint32_t>(1 + random.Below(uint64_t{7} * per_host)), per_host);
     for (const std::string_view name : OfferingPolicyNames()) {
       SCOPED_TRACE(std::string(name) + " in trial " + std::to_string(trial));
       const auto policy = Create(name, 5);
