@@ -54,41 +54,11 @@ TwinCase Incast(uint32_t num_senders, uint64_t bytes, Transport transport) {
   return builder.Take();
 }
 
-// The hosts of a ring: neighbours under different leaves.
-std::vector<uint32_t> RingHosts(uint32_t num_hosts, uint32_t first) {
-  std::vector<uint32_t> hosts;
-  for (uint32_t i = 0; i < num_hosts; ++i) {
-    hosts.push_back((i % kNumLeaves) * kHostsPerLeaf + first + i / kNumLeaves);
-  }
-  return hosts;
-}
-
-// All-reduce: 2(n-1) steps of a chunk; a host sends what it received in the step before. Paths are hashed.
-void AddRing(const std::vector<uint32_t>& hosts, uint64_t bytes, Random* random, CaseBuilder* builder) {
-  const auto n = static_cast<uint32_t>(hosts.size());
-  std::vector<uint32_t> edges;
-  for (uint32_t i = 0; i < n; ++i) {
-    edges.push_back(
-        builder->AddConnection(hosts[i], hosts[(i + 1) % n], static_cast<uint32_t>(random->Below(kNumSpines))));
-  }
-  std::vector<uint32_t> before(n);
-  for (uint32_t step = 0; step < 2 * (n - 1); ++step) {
-    std::vector<uint32_t> sent(n);
-    for (uint32_t i = 0; i < n; ++i) {
-      std::vector<uint32_t> after;
-      if (step > 0) after = {before[(i + n - 1) % n]};
-      sent[i] = builder->AddMessage(edges[i], bytes / n, std::move(after));
-    }
-    before = std::move(sent);
-  }
-}
-
 // The same as the fluid simulator of jobs sees it: every edge sends all it has to at once.
 void AddFlatRing(const std::vector<uint32_t>& hosts, uint64_t bytes, Random* random, CaseBuilder* builder) {
   const auto n = static_cast<uint32_t>(hosts.size());
   for (uint32_t i = 0; i < n; ++i) {
-    const uint32_t edge =
-        builder->AddConnection(hosts[i], hosts[(i + 1) % n], static_cast<uint32_t>(random->Below(kNumSpines)));
+    const uint32_t edge = ConnectHashed(hosts[i], hosts[(i + 1) % n], random, builder);
     builder->AddMessage(edge, uint64_t{2} * (n - 1) * (bytes / n));
   }
 }
@@ -116,7 +86,7 @@ TwinCase TwoJobs(bool has_levels, double first_compute, double second_compute, u
 // Over all spines where packets are sprayed, over one drawn by chance otherwise.
 uint32_t Connect(uint32_t source, uint32_t destination, Transport transport, CaseBuilder* builder, Random* random) {
   if (transport == Transport::kPulled) return builder->AddSprayed(source, destination);
-  return builder->AddConnection(source, destination, static_cast<uint32_t>(random->Below(kNumSpines)));
+  return ConnectHashed(source, destination, random, builder);
 }
 
 // Every host sends to one of another leaf, and every host receives once.
@@ -148,16 +118,6 @@ TwinCase AllToAll(uint64_t bytes, Transport transport, Random* random) {
   return builder.Take();
 }
 
-template <class Make>
-CaseFamily Draw(std::string name, double goal, uint64_t seed, uint32_t num_draws, const Make& make) {
-  CaseFamily family{.name = std::move(name), .goal = goal, .draws = {}};
-  for (uint32_t d = 0; d < num_draws; ++d) {
-    Random random(CombineHash(seed, d));
-    family.draws.push_back(make(&random));
-  }
-  return family;
-}
-
 }  // namespace
 
 std::vector<CaseFamily> AllCases(uint64_t seed, uint32_t num_draws, bool reduced) {
@@ -168,7 +128,7 @@ std::vector<CaseFamily> AllCases(uint64_t seed, uint32_t num_draws, bool reduced
       CaseBuilder builder("rings", Transport::kMarking);
       for (uint32_t r = 0; r < num_rings; ++r) {
         const std::vector<uint32_t> hosts = RingHosts(num_hosts, r * (num_hosts / kNumLeaves));
-        is_flat ? AddFlatRing(hosts, large, random, &builder) : AddRing(hosts, large, random, &builder);
+        is_flat ? AddFlatRing(hosts, large, random, &builder) : AddRing(hosts, large, {}, random, &builder);
       }
       return builder.Take();
     };
@@ -183,22 +143,22 @@ std::vector<CaseFamily> AllCases(uint64_t seed, uint32_t num_draws, bool reduced
   add("2 flows on a link", 1, FlowsOnOneLink(2, large));
   add("4 flows on a link", 1, FlowsOnOneLink(4, large));
   add("two bottlenecks", 0, ParkingLot(large));
-  families.push_back(Draw("ring of 8, step by step", 5, seed, num_draws, ring(1, 8, false)));
-  families.push_back(Draw("ring of 16, step by step", 5, seed, num_draws, ring(1, 16, false)));
-  families.push_back(Draw("two rings of 16, step by step", 5, seed, num_draws, ring(2, 16, false)));
-  families.push_back(Draw("two rings of 16, all at once", 5, seed, num_draws, ring(2, 16, true)));
+  families.push_back(DrawFamily("ring of 8, step by step", 5, seed, num_draws, ring(1, 8, false)));
+  families.push_back(DrawFamily("ring of 16, step by step", 5, seed, num_draws, ring(1, 16, false)));
+  families.push_back(DrawFamily("two rings of 16, step by step", 5, seed, num_draws, ring(2, 16, false)));
+  families.push_back(DrawFamily("two rings of 16, all at once", 5, seed, num_draws, ring(2, 16, true)));
   add("two jobs, one level", 0, TwoJobs(false, 1.5, 1.9, small));
   add("two jobs, two levels", 0, TwoJobs(true, 1.5, 1.9, small));
   // What the second sends fits between two messages of the first but for 0.8 %.
   add("two jobs, two levels, on the edge", 0, TwoJobs(true, 1, 1.3, small));
   // Nothing of these is drawn but which packets are marked.
   for (const uint32_t num_senders : {2u, 8u, 16u}) {
-    families.push_back(Draw(fmt::format("incast of {}", num_senders), 0, seed, num_draws,
-                            [&](Random*) { return Incast(num_senders, small, Transport::kMarking); }));
+    families.push_back(DrawFamily(fmt::format("incast of {}", num_senders), 0, seed, num_draws,
+                                  [&](Random*) { return Incast(num_senders, small, Transport::kMarking); }));
   }
   // One cause at a time of what 16 senders lose under DCQCN: cuts that follow one another, and the way back.
   const auto incast_with = [&](std::string name, const auto& change) {
-    families.push_back(Draw(std::move(name), 0, seed, num_draws, [&](Random*) {
+    families.push_back(DrawFamily(std::move(name), 0, seed, num_draws, [&](Random*) {
       TwinCase twin = Incast(16, small, Transport::kMarking);
       change(&twin.options);
       return twin;
@@ -213,16 +173,16 @@ std::vector<CaseFamily> AllCases(uint64_t seed, uint32_t num_draws, bool reduced
     options->mark_max *= 4;
   });
   add("incast of 16, sprayed", 0, Incast(16, small, Transport::kPulled));
-  families.push_back(Draw("permutation, hashed", 0, seed, num_draws,
-                          [&](Random* random) { return Permutation(small, Transport::kMarking, 0, random); }));
-  families.push_back(Draw("permutation, sprayed", 0, seed, num_draws,
-                          [&](Random* random) { return Permutation(small, Transport::kPulled, 0, random); }));
-  families.push_back(Draw("permutation, sprayed, a cable lost", 0, seed, num_draws,
-                          [&](Random* random) { return Permutation(small, Transport::kPulled, 1, random); }));
-  families.push_back(Draw("all-to-all of 16, hashed", 0, seed, num_draws,
-                          [&](Random* random) { return AllToAll(small / 8, Transport::kMarking, random); }));
-  families.push_back(Draw("all-to-all of 16, sprayed", 0, seed, num_draws,
-                          [&](Random* random) { return AllToAll(small / 8, Transport::kPulled, random); }));
+  families.push_back(DrawFamily("permutation, hashed", 0, seed, num_draws,
+                                [&](Random* random) { return Permutation(small, Transport::kMarking, 0, random); }));
+  families.push_back(DrawFamily("permutation, sprayed", 0, seed, num_draws,
+                                [&](Random* random) { return Permutation(small, Transport::kPulled, 0, random); }));
+  families.push_back(DrawFamily("permutation, sprayed, a cable lost", 0, seed, num_draws,
+                                [&](Random* random) { return Permutation(small, Transport::kPulled, 1, random); }));
+  families.push_back(DrawFamily("all-to-all of 16, hashed", 0, seed, num_draws,
+                                [&](Random* random) { return AllToAll(small / 8, Transport::kMarking, random); }));
+  families.push_back(DrawFamily("all-to-all of 16, sprayed", 0, seed, num_draws,
+                                [&](Random* random) { return AllToAll(small / 8, Transport::kPulled, random); }));
   return families;
 }
 

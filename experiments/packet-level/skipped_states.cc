@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "experiments/packet-level/case_parts.h"
 #include "fluid/flow_network.h"
 
 namespace fairlead::experiments::packet_level {
@@ -16,28 +17,9 @@ constexpr uint32_t kReplicas = kNumHosts / kNumStages;
 constexpr uint32_t kMicrobatches = 4;
 constexpr double kStageComputeS = 2e-3;
 
-// Replica r of stage s: two replicas of each stage under each leaf.
-uint32_t HostOf(uint32_t stage, uint32_t replica) {
-  return (replica % kNumLeaves) * kHostsPerLeaf + 2 * stage + replica / kNumLeaves;
-}
-
-uint32_t ConnectHashed(uint32_t source, uint32_t destination, Random* random, CaseBuilder* builder) {
-  return builder->AddConnection(source, destination, static_cast<uint32_t>(random->Below(kNumSpines)));
-}
-
-// All-reduce in 2(n-1) steps of a chunk each; `ready[i]`: the message that host i waits for before its first one.
-void AddRingAfter(const std::vector<uint32_t>& hosts, uint64_t bytes, const std::vector<uint32_t>& ready,
-                  Random* random, CaseBuilder* builder) {
-  const auto n = static_cast<uint32_t>(hosts.size());
-  std::vector<uint32_t> edges;
-  for (uint32_t i = 0; i < n; ++i) edges.push_back(ConnectHashed(hosts[i], hosts[(i + 1) % n], random, builder));
-  std::vector<uint32_t> received = ready;
-  for (uint32_t step = 0; step < 2 * (n - 1); ++step) {
-    std::vector<uint32_t> next(n);
-    for (uint32_t i = 0; i < n; ++i) next[(i + 1) % n] = builder->AddMessage(edges[i], bytes / n, {received[i]});
-    received = std::move(next);
-  }
-}
+// Two replicas of each stage under each leaf.
+std::vector<uint32_t> HostsOfStage(uint32_t stage) { return RingHosts(kReplicas, 2 * stage); }
+uint32_t HostOf(uint32_t stage, uint32_t replica) { return HostsOfStage(stage)[replica]; }
 
 // Four pipeline stages of eight replicas: activations forth, gradients of activations back, then each stage's replicas
 // all-reduce their gradients.
@@ -71,9 +53,7 @@ TwinCase GptStep(uint64_t activations, uint64_t gradients, Random* random) {
     last_received[kNumStages - 1][(r + kNumStages - 1) % kReplicas] = at_the_end.back();
   }
   for (uint32_t s = 0; s < kNumStages; ++s) {
-    std::vector<uint32_t> hosts;
-    for (uint32_t r = 0; r < kReplicas; ++r) hosts.push_back(HostOf(s, r));
-    AddRingAfter(hosts, gradients, last_received[s], random, &builder);
+    AddRing(HostsOfStage(s), gradients, last_received[s], random, &builder);
   }
   return builder.Take();
 }
@@ -110,7 +90,7 @@ TwinCase MoeStep(uint64_t tokens, uint64_t gradients, Random* random) {
       hosts.push_back(HostOf(group, i));
       ready.push_back(last_received[group][i]);
     }
-    AddRingAfter(hosts, gradients, ready, random, &builder);
+    AddRing(hosts, gradients, ready, random, &builder);
   }
   return builder.Take();
 }
@@ -157,11 +137,7 @@ std::vector<CaseFamily> TrainingSteps(uint64_t seed, uint32_t num_draws, bool re
   constexpr uint64_t kMegabyte = 1'000'000;
   std::vector<CaseFamily> families;
   const auto add = [&](std::string name, const auto& make) {
-    CaseFamily& family = families.emplace_back(CaseFamily{.name = std::move(name), .goal = 0, .draws = {}});
-    for (uint32_t d = 0; d < num_draws; ++d) {
-      Random random(CombineHash(seed, d));
-      family.draws.push_back(make(&random));
-    }
+    families.push_back(DrawFamily(std::move(name), 0, seed, num_draws, make));
   };
   families.push_back({.name = "four flows that end one after another",
                       .goal = 0,
