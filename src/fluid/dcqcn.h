@@ -27,9 +27,10 @@
 //             needs a p that is 4 % greater. Hyper increase is left out: it takes F rounds of the byte counter (50 MB)
 //             without a CNP. So is the gain g of alpha (1/256), which the fixed point does not depend on. Swings of
 //             the queue around the fixed point are left out too: the efficiency is the fixed point's. Packet by packet
-//             (packet/, 40 Gb/s, recovery by the timer) the queue is 6 to 20 % longer than told with 2 to 6 flows. From
-//             8 on it swings beyond max_threshold: its mean is 0.3 to 0.5 of that, 7 to 12 times as many packets are
-//             marked, and 1 to 6 % of the link stay unused instead of 0.1 % (8 to 17 % where max_threshold is 800 KB).
+//             (packet/, 40 and 100 Gb/s, 2 to 32 flows, recovery by the timer) the queue is 4 to 25 % longer than told
+//             while that is below 0.4 of max_threshold: up to 6 flows at 40 Gb/s, at least 16 at 100. Beyond, from 8 on
+//             at 40 Gb/s, it swings past max_threshold: its mean is 0.3 to 0.5 of that, 7 to 16 times as many packets
+//             are marked, and 1 to 17 % of the link stay unused instead of 0.1 %.
 // Reference   Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015, section 5 (fluid model);
 //             Zhu et al., ECN or Delay, CoNEXT 2016, section 3 (fixed point and its approximation for small p).
 // Oracle      the discrete algorithm, stepped through time, in dcqcn_test.cc.
