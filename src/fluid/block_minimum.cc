@@ -79,19 +79,25 @@ int64_t BlockMinimum::Min() {
 
 void BlockMinimum::CollectUpTo(int64_t limit, std::vector<uint32_t>* indices) {
   FL_CHECK(limit < kNever);
-  if (Min() <= limit) CollectBelow(tiers_.size() - 1, 0, limit, indices);
+  if (Min() > limit) return;
+  if (tiers_.size() == 1) {
+    indices->push_back(0);
+  } else {
+    CollectBelow(tiers_.size() - 1, 0, limit, indices);
+  }
 }
 
-// All of the block below a node of which the least is at most `limit`.
+// All of the block below a node (tier >= 1) of which the least is at most `limit`.
 void BlockMinimum::CollectBelow(size_t tier, size_t node, int64_t limit, std::vector<uint32_t>* indices) const {
-  if (tier == 0) {
-    indices->push_back(static_cast<uint32_t>(node));
-    return;
-  }
   const std::vector<int64_t>& below = tiers_[tier - 1].values;
   const size_t end = std::min(below.size(), (node + 1) * kFanOut);
   for (size_t child = node * kFanOut; child < end; ++child) {
-    if (below[child] <= limit) CollectBelow(tier - 1, child, limit, indices);
+    if (below[child] > limit) continue;
+    if (tier == 1) {
+      indices->push_back(static_cast<uint32_t>(child));
+    } else {
+      CollectBelow(tier - 1, child, limit, indices);
+    }
   }
 }
 

@@ -13,6 +13,12 @@ constexpr double kClockLimit = 1e12;
 // Completions later than this (146 years) never happen: a rate that is next to nothing.
 constexpr double kLongestNs = 4.6e18;
 
+// To the nearest, halves upwards, as std::llround does for x >= 0, which is a call.
+int64_t RoundNs(double x) {
+  const auto below = static_cast<int64_t>(x);
+  return below + (x - static_cast<double>(below) >= 0.5);
+}
+
 }  // namespace
 
 void CompletionQueue::ResizeGroups(size_t num_groups) {
@@ -85,7 +91,7 @@ void CompletionQueue::Refresh(uint32_t index, SimTime now) {
       finish_ns = now.ns();
     } else if (const double ns = work * 1e9 / group.share; ns < kLongestNs) {
       // Work takes time, or a burst of tiny flows could start and end without end at one instant.
-      finish_ns = now.ns() + std::max<int64_t>(1, std::llround(ns));
+      finish_ns = now.ns() + std::max<int64_t>(1, RoundNs(ns));
     }
   }
   finish_ns_.Set(index, finish_ns);

@@ -55,6 +55,7 @@ void MaxMinSolver::LeaveGroup(uint32_t use) {
   const uint32_t last = --links_[link].num_own;
   const uint32_t position = flows_->position(use);
   Crossing* list = crossings_.data(link);
+  if (position == last) return;
   const Crossing leaving = list[position];
   PlaceCrossing(link, position, list[last]);
   PlaceCrossing(link, last, leaving);
@@ -80,7 +81,9 @@ void MaxMinSolver::Remove(uint32_t id) {
       link.available += weight * share;
     }
     const uint32_t last = crossings_.size(use.link) - 1;
-    PlaceCrossing(use.link, flows_->position(i), crossings_.data(use.link)[last]);
+    if (const uint32_t position = flows_->position(i); position != last) {
+      PlaceCrossing(use.link, position, crossings_.data(use.link)[last]);
+    }
     crossings_.Pop(use.link);
     // Where the sums are known exactly, rounding errors end.
     if (last == 0) link.available = link.capacity;
@@ -246,8 +249,10 @@ void MaxMinSolver::Freeze(uint32_t index, double share) {
     const Crossing joining = list[i];
     if (flow.bottleneck_use != FlowTable::kNoUse) LeaveGroup(flow.bottleneck_use);
     flow.bottleneck_use = joining.use;
-    PlaceCrossing(index, i, list[link.num_own]);
-    PlaceCrossing(index, link.num_own, joining);
+    if (i != link.num_own) {
+      PlaceCrossing(index, i, list[link.num_own]);
+      PlaceCrossing(index, link.num_own, joining);
+    }
     ++link.num_own;
     moved_.push_back(joining.flow);
     FreezeFlow(flow, share);
