@@ -47,17 +47,6 @@ std::string ProcessJobName(const model::Job& job, uint64_t run) {
   return fmt::format("{}.{}.{}", name, job.id.value(), run);
 }
 
-Status CheckPorts(const topology::Fabric& fabric) {
-  const traffic::c4p::PathCatalogue catalogue(fabric);
-  for (uint32_t g = 0; g < fabric.num_gpus(); ++g) {
-    const NicId nic = fabric.nic_of(GpuId(g));
-    if (catalogue.ports(nic).size() <= 1) continue;
-    return InvalidArgument(fmt::format("{} has {} ports; agents are simulated on NICs with one port",
-                                       fabric.NodeName(fabric.node_of(nic)), catalogue.ports(nic).size()));
-  }
-  return OkStatus();
-}
-
 }  // namespace
 
 Result<std::unique_ptr<LiveTraffic>> CreateHostWorld(const topology::Fabric& fabric,
@@ -67,7 +56,6 @@ Result<std::unique_ptr<LiveTraffic>> CreateHostWorld(const topology::Fabric& fab
     return InvalidArgument(fmt::format("levels: agents set traffic classes, of which there are {}; found {}",
                                        traffic::kNumLiveLevels, options.num_levels));
   }
-  FL_RETURN_IF_ERROR(CheckPorts(fabric));
   return std::unique_ptr<LiveTraffic>(std::make_unique<HostWorld>(fabric, policy, options));
 }
 

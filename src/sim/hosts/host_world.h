@@ -11,8 +11,9 @@
 //            from a seed. Connections are TCP: one for each queue pair of a flow between hosts. Until it is open, a
 //            flow goes where the fabric's hash sends it.
 //            What changes within a millisecond takes effect at its end.
-// Limits     NICs have one port. Nothing fails but cables: chaos/ has everything else. Links that lose only part of
-//            their capacity are not seen by probes, and nobody reports them.
+// Limits     Nothing fails but cables: chaos/ has everything else. Links that lose only part of
+//            their capacity are not seen by probes, and nobody reports them. Where both ports of a NIC are on one leaf,
+//            that leaf's hash chooses between its two cables to the NIC; as in a cluster, probes don't see which.
 // Cost       about 1 us of each socket each 20 ms of simulated time, and the cores'. See docs/performance.md.
 #pragma once
 
@@ -37,7 +38,7 @@
 
 namespace fairlead::sim::hosts {
 
-// Errors: kInvalidArgument: an unknown policy, more than 8 levels, NICs with several ports. `fabric` must outlive it.
+// Errors: kInvalidArgument: an unknown policy, more than 8 levels. `fabric` must outlive it.
 Result<std::unique_ptr<LiveTraffic>> CreateHostWorld(const topology::Fabric& fabric, const LiveTrafficOptions& options);
 
 class HostWorld final : public LiveTraffic {

@@ -1,7 +1,8 @@
 // The fabric of a simulated cluster as packets see it: switches that hash, and cables that fail.
 //
 // A cable that fails loses packets at once; `Converge()` later makes the switches route around it, as a routing
-// protocol does, which moves connections of healthy cables, too. NICs have one port each.
+// protocol does, which moves connections of healthy cables, too. A bonded NIC has one address; the
+// hash chooses its port, too.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,7 @@ struct PacketHeader {
 
 class VirtualNetwork {
  public:
-  // Args: fabric: must outlive this; every NIC with GPUs has one port; seed: of the switches' hashes.
+  // Args: fabric: must outlive this; seed: of the switches' hashes.
   VirtualNetwork(const topology::Fabric& fabric, uint64_t seed);
 
   const topology::Fabric& fabric() const { return fabric_; }

@@ -20,7 +20,7 @@ C4pMaster::C4pMaster(const topology::Fabric& fabric, const C4pOptions& options)
       ports_(&catalogue_, options.ports, options.epoch_base, options.hash_configuration),
       evidence_(&catalogue_, &ports_, options),
       paths_(&catalogue_, evidence_.links(), options, &connections_),
-      occupancy_(catalogue_, &connections_, &ports_),
+      occupancy_(&connections_, &ports_),
       assignment_({.paths = paths_, .time = time_}, options, &connections_, &ports_, &outputs_, &counters_),
       hashed_({.catalogue = catalogue_, .ports = ports_, .connections = connections_}, options.scan_timeout, &outputs_),
       probes_(&catalogue_, ports_, options) {

@@ -8,7 +8,7 @@ namespace fairlead::traffic::c4p {
 
 size_t PendingScans::Hash::operator()(const AddressPair& pair) const {
   return CombineHash(uint64_t{pair.source_address} << 32 | pair.destination_address,
-                     uint64_t{pair.protocol} << 16 | pair.destination_port);
+                     uint64_t{pair.plane} << 32 | uint64_t{pair.protocol} << 16 | pair.destination_port);
 }
 
 std::vector<uint16_t> PendingScans::Wait(const AddressPair& pair, QueuePairRef ref, uint64_t epoch,

@@ -35,7 +35,7 @@ auto Seek(Facts& facts, uint16_t port) {
 
 uint64_t HashOf(const AddressPair& pair) {
   return CombineHash(CombineHash(pair.source_address, pair.destination_address),
-                     CombineHash(pair.protocol, pair.destination_port));
+                     CombineHash(pair.protocol, uint64_t{pair.plane} << 16 | pair.destination_port));
 }
 
 // Steps from one place in the ring of ports to another.
@@ -235,12 +235,14 @@ bool PortMap::IsUnstable(const AddressPair& key) const {
   return found != pairs_.end() && found->second.unstable_in == EpochOf(key.source_leaf);
 }
 
-// Pairs of the same two addresses and protocol, whatever the destination port: a port that one has is no other's.
+// Pairs of the same two addresses and protocol, whatever the plane and the destination port: a port that one has is no
+// other's.
 auto PortMap::SharingPorts(const AddressPair& key) const -> std::pair<Pairs::const_iterator, Pairs::const_iterator> {
   AddressPair first = key;
   first.destination_port = 0;
   first.source_leaf = NodeId(0u);
   first.destination_leaf = NodeId(0u);
+  first.plane = 0;
   const auto begin = pairs_.lower_bound(first);
   const auto end = std::find_if(begin, pairs_.end(), [&](const auto& other) {
     return other.first.source_address != key.source_address ||

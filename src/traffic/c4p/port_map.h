@@ -38,7 +38,8 @@
 
 namespace fairlead::traffic::c4p {
 
-// Whose ports are meant. Addresses are those of NIC ports, in any numbering; the leaf is the one the source is on.
+// Whose ports are meant. Addresses are those of NICs, in any numbering; a bonded NIC has one address on all of its
+// planes. The leaf is the one the source's port on the plane is on.
 struct AddressPair {
   uint32_t source_address = 0;
   uint32_t destination_address = 0;
@@ -47,6 +48,7 @@ struct AddressPair {
   NodeId source_leaf;
   // Where epochs are counted for each destination leaf; else invalid.
   NodeId destination_leaf = NodeId();
+  uint32_t plane = 0;
 
   HashDomain domain() const { return {source_leaf, destination_leaf}; }
   friend auto operator<=>(const AddressPair&, const AddressPair&) = default;

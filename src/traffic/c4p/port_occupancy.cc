@@ -1,6 +1,5 @@
 #include "traffic/c4p/port_occupancy.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "traffic/source_ports.h"
@@ -34,17 +33,13 @@ void PortOccupancy::Exchange(QueuePairRef ref, uint16_t QueuePairState::*which, 
   const uint16_t before = std::exchange(connections_->at(ref).*which, port);
   if (before == port) return;
   const ConnectionRequest& request = connections_->at(ref.connection).request;
-  const size_t num_planes =
-      std::min(catalogue_.ports(request.source).size(), catalogue_.ports(request.destination).size());
-  for (uint32_t plane = 0; plane < num_planes; ++plane) {
-    const AddressPair pair = ports_->PairOf(request, plane);
-    if (port != 0) ports_->Occupy(pair, port);
-    if (before == 0) continue;
-    if (leaving == Leaving::kIsFree) {
-      ports_->Vacate(pair, before);
-    } else {
-      resting_.push_back({now + kRest, pair, before});
-    }
+  const AddressPair pair = ports_->PairOf(request, /*plane=*/0);
+  if (port != 0) ports_->Occupy(pair, port);
+  if (before == 0) return;
+  if (leaving == Leaving::kIsFree) {
+    ports_->Vacate(pair, before);
+  } else {
+    resting_.push_back({now + kRest, pair, before});
   }
 }
 

@@ -4,11 +4,11 @@
 //             Packets of two connections between the same addresses with one port reach one socket. When a QP leaves a
 //             port, packets that carry it are still under way, and its destination still rewrites it.
 // Method      the port of the socket and that on the wire are occupied from their report on, on all planes, as a socket
-//             has no plane. What is no longer a socket's is free at once. What is no longer on the wire rests first,
+//             has none. What is no longer a socket's is free at once. What is no longer on the wire rests first,
 //             unless it was the socket's own and ends with it.
 // Guarantees  each report of a QP replaces its last one. A port is occupied as often as sockets have it, packets carry
 //             it, and rests of it last; when all of that has ended it is free.
-// Cost        O(planes) times that of the port map.
+// Cost        that of the port map.
 // Differs     the paper does not say how ports are kept apart.
 #pragma once
 
@@ -17,7 +17,6 @@
 
 #include "base/sim_time.h"
 #include "traffic/c4p/connection_table.h"
-#include "traffic/c4p/path_catalogue.h"
 #include "traffic/c4p/port_map.h"
 #include "traffic/c4p/port_steering.h"
 
@@ -30,8 +29,7 @@ class PortOccupancy {
   static constexpr SimDuration kRest{15'000'000'000};
 
   // All must outlive this. Only this object may change what the table says of ports of sockets and on the wire.
-  PortOccupancy(const PathCatalogue& catalogue, ConnectionTable* connections, PortSteering* ports)
-      : catalogue_(catalogue), connections_(connections), ports_(ports) {}
+  PortOccupancy(ConnectionTable* connections, PortSteering* ports) : connections_(connections), ports_(ports) {}
 
   // A QP has a socket with this port, and its packets carry that one. Ports that do not steer count as none. Times never
   // go back.
@@ -53,7 +51,6 @@ class PortOccupancy {
   enum class Leaving { kIsFree, kRests };
   void Exchange(QueuePairRef ref, uint16_t QueuePairState::*which, uint16_t port, Leaving leaving, SimTime now);
 
-  const PathCatalogue& catalogue_;
   ConnectionTable* connections_;
   PortSteering* ports_;
   std::deque<RestingPort> resting_;  // in order of time

@@ -18,7 +18,7 @@ class PortOccupancyTest : public ::testing::Test {
   PathCatalogue catalogue_{fabric_};
   ConnectionTable connections_;
   PortSteering ports_{&catalogue_, {}, 1000, 0};
-  PortOccupancy occupancy_{catalogue_, &connections_, &ports_};
+  PortOccupancy occupancy_{&connections_, &ports_};
   ConnectionRequest request_ = {.source = NicId(0u), .destination = NicId(8u), .num_queue_pairs = 2};
   uint32_t slot_ = connections_.Add({HostId(0), JobId(1)}, request_);
   QueuePairRef first_{slot_, 0};

@@ -17,13 +17,13 @@ PortSteering::PortSteering(PathCatalogue* catalogue, const PortMapOptions& optio
 
 AddressPair PortSteering::PairOf(NicId source, NicId destination, uint32_t plane, uint8_t protocol,
                                  uint16_t destination_port) const {
-  const uint32_t planes = catalogue_->num_planes();
-  return {.source_address = source.value() * planes + plane,
-          .destination_address = destination.value() * planes + plane,
+  return {.source_address = source.value(),
+          .destination_address = destination.value(),
           .protocol = protocol,
           .destination_port = destination_port,
           .source_leaf = catalogue_->ports(source)[plane].leaf,
-          .destination_leaf = catalogue_->ports(destination)[plane].leaf};
+          .destination_leaf = catalogue_->ports(destination)[plane].leaf,
+          .plane = plane};
 }
 
 AddressPair PortSteering::PairOf(const ConnectionRequest& connection, uint32_t plane) const {
@@ -38,7 +38,7 @@ PortSteering::Step PortSteering::FindStep(const AddressPair& pair, uint32_t path
   const PortRange range = PortsFor(pair.protocol, is_open);
   // By this connection, or by another one that was faster.
   if (socket_port != 0 && map_.IsReserved(pair, socket_port)) socket_port = 0;
-  if (num_paths == 1) {  // where there is one way every port leads there
+  if (num_paths == 1 && !IsBonded(pair)) {  // where there is one way every port leads there
     if (own_port != 0) return {Kind::kUse, {own_port}};
     if (socket_port != 0) return {Kind::kUse, {socket_port}};
     std::vector<uint16_t> free = map_.PortsToScan(pair, 1, range);
@@ -75,7 +75,7 @@ Status PortSteering::Learn(const PortScanSeen& scan, SimTime now) {
   const LeafPaths& paths = catalogue_->Paths(pair.source_leaf, pair.destination_leaf);
   std::vector<SeenPort> seen;
   for (const ProbedRoute& route : scan.routes) {
-    const uint32_t path = PathSeen(paths, route.links);
+    const uint32_t path = PathSeen(scan, paths, route.links);
     for (const uint16_t port : route.ports) {
       if (!IsSteeringPort(port)) {
         return InvalidArgument(
@@ -133,8 +133,16 @@ uint64_t PortSteering::FingerprintOf(const AddressPair& pair) {
   return NextHopFingerprint(links, hash_configuration_);
 }
 
-uint32_t PortSteering::PathSeen(const LeafPaths& paths, std::span<const LinkId> route) {
+bool PortSteering::IsBonded(const AddressPair& pair) const {
+  return catalogue_->ports(NicId(pair.source_address)).size() > 1 ||
+         catalogue_->ports(NicId(pair.destination_address)).size() > 1;
+}
+
+uint32_t PortSteering::PathSeen(const PortScanSeen& scan, const LeafPaths& paths, std::span<const LinkId> route) const {
   if (route.size() < 2) return kNoPath;
+  const bool is_on_plane = route.front() == catalogue_->ports(scan.source)[scan.plane].up &&
+                           route.back() == catalogue_->ports(scan.destination)[scan.plane].down;
+  if (!is_on_plane) return kNoPath;
   return paths.Find(route.subspan(1, route.size() - 2)).value_or(kNoPath);
 }
 

@@ -8,7 +8,8 @@
 //             is that of the links of the paths that are usable, so a pair with returning links has its old tables
 //             back, to be confirmed, and a pair with unaffected paths keeps them on the same terms.
 // Cost        O(paths of the pair) after a change and for each route of a scan, else that of the port map.
-// Guarantees  a port is held by one queue pair at a time, for two addresses and a protocol.
+// Guarantees  a port is held by one queue pair at a time, for two addresses and a protocol, on whatever plane: bonded
+//             NICs have one address, and the port of the NIC follows from the hash, too.
 // Reference   docs/spec/c4.md sections 9.2, 9.3 and 9.5.
 #pragma once
 
@@ -84,7 +85,10 @@ class PortSteering {
   // Brings the epoch of the pair up to date.
   void Update(const AddressPair& pair);
   uint64_t FingerprintOf(const AddressPair& pair);
-  static uint32_t PathSeen(const LeafPaths& paths, std::span<const LinkId> route);
+  // One of its NICs has several ports, so a source port may lead over another plane.
+  bool IsBonded(const AddressPair& pair) const;
+  // kNoPath where the route is none of these, or on another plane.
+  uint32_t PathSeen(const PortScanSeen& scan, const LeafPaths& paths, std::span<const LinkId> route) const;
 
   PathCatalogue* catalogue_;
   PortMap map_;
