@@ -321,7 +321,14 @@ void JobWatch::Keep(Job* job, Finding finding) {
 
 void JobWatch::Take(SimTime now, const WatchInput& input) {
   if (const auto* looked = std::get_if<ProcessesLooked>(&input)) return Take(now, looked->host, looked->look);
+  if (const auto* answered = std::get_if<HostAnswered>(&input)) return Take(now, *answered);
   Take(std::get<SlowEndAnswer>(input));
+}
+
+void JobWatch::Take(SimTime now, const HostAnswered& answer) {
+  for (const auto& [id, job] : jobs_) {
+    if (std::ranges::count(job->hosts, answer.host) > 0) job->diagnosis->NoteAnswer(now, answer.host);
+  }
 }
 
 void JobWatch::Take(const SlowEndAnswer& answer) {

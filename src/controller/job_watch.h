@@ -122,7 +122,9 @@ class JobWatch {
   void Take(SimTime now, HostId host, const ProcessesSeen& look);
   // What tests of its hosts say of a finding.
   void Take(const SlowEndAnswer& answer);
-  // Either of them.
+  // The host is there, though its agent can't tell of its processes.
+  void Take(SimTime now, const HostAnswered& answer);
+  // Any of them.
   void Take(SimTime now, const WatchInput& input);
   // What has become of it all. There should be a call each second at least. Returns JobRunning at each new layout,
   // FindingReported at each opened and changed finding, JobGone; by job, in that order.

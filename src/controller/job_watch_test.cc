@@ -37,6 +37,7 @@ struct Script {
   std::map<JobId, size_t> num_rank_reports;
   std::map<JobId, std::set<model::RankId>> gone;  // in the latest report of each host
   std::map<JobId, std::vector<Finding>> next;     // returned by the next call
+  std::vector<HostId> answers;
   SimTime excused_until;
   bool has_crashed = false;
 };
@@ -61,6 +62,7 @@ class FakeDiagnosis final : public diagnosis::JobDiagnosis {
     }
     return std::exchange(script_->next[job_], {});
   }
+  void NoteAnswer(SimTime, HostId host) override { script_->answers.push_back(host); }
   void ExcuseUntil(SimTime time) override { script_->excused_until = time; }
   bool HasCrashed(SimTime) const override { return script_->has_crashed; }
   std::optional<model::FindingProof> ProofOf(FindingId id) const override {
@@ -182,6 +184,13 @@ TEST_F(JobWatchTest, NotesHaveTheNamesOfHosts) {
   EXPECT_THAT(watch_.Jobs()[0].notes,
               ElementsAre(testing::StartsWith("process 102 of host h2 is left out: it claims to be "
                                               "rank 0, as process 100 of host h0 does")));
+}
+
+TEST_F(JobWatchTest, AnAnswerOfAHostIsToldToTheDiagnosesOfItsJobs) {
+  Run run = Start({0, 1});
+  LookFor(10, {&run});
+  for (const uint32_t host : {1u, 2u, 0u}) watch_.Take(now_, WatchInput(HostAnswered{HostId(host)}));
+  EXPECT_THAT(script_.answers, ElementsAre(HostId(1), HostId(0)));
 }
 
 TEST_F(JobWatchTest, AJobRunsWhenItsRanksAreKnown) {
@@ -892,6 +901,7 @@ class RandomDiagnosis final : public diagnosis::JobDiagnosis {
     }
     return findings;
   }
+  void NoteAnswer(SimTime, HostId) override {}
   void ExcuseUntil(SimTime) override {}
   std::optional<model::FindingProof> ProofOf(FindingId) const override { return std::nullopt; }
   bool HasCrashed(SimTime) const override { return false; }

@@ -104,7 +104,10 @@ void TrafficController::Take(const StreamEnded& input) {
 }
 
 void TrafficController::Welcome(StreamId stream, const HostHello& hello) {
-  if (std::string fault = streams_.FindFault(hello); !fault.empty()) return streams_.Refuse(stream, std::move(fault));
+  if (std::string fault = streams_.FindFault(hello); !fault.empty()) {
+    if (const HostId host = fabric_.FindHost(hello.host); host.valid()) outputs_.Add(HostAnswered{host});
+    return streams_.Refuse(stream, std::move(fault));
+  }
   if (batch_.has_questions()) Flush();
   const HostId host = fabric_.FindHost(hello.host);
   if (streams_.IsConnected(host)) {

@@ -7,7 +7,7 @@
 //     StreamMessage, StreamEnded,          +--> PathService (paths, ports, leases, links)
 //     LinkHealthReported, … -> Handle() -+-> TrafficPolicy (levels, from measured jobs on these paths)
 //                               |
-//                               +--> SendToStream, EndStream, RecordChanged, Noted, ProcessesLooked
+//                               +--> SendToStream, EndStream, RecordChanged, Noted, ProcessesLooked, …
 //
 // What it consists of, each with a state of its own; none knows the whole, and only this class calls the path service:
 //

@@ -72,8 +72,12 @@ TEST(TrafficControllerTest, HostsReceiveFindingsAboutThemselves) {
 
 TEST(TrafficControllerTest, HellosAreCheckedAndTheSecondStreamOfAHostReplacesTheFirst) {
   LiveCluster cluster;
+  std::vector<HostId> answered;
   const auto refusal = [&](uint32_t stream, FromAgent message) {
     const auto outputs = cluster.Send({StreamMessage{StreamId(stream), std::move(message)}});
+    for (const TrafficOutput& output : outputs) {
+      if (const auto* one = std::get_if<HostAnswered>(&output)) answered.push_back(one->host);
+    }
     EXPECT_EQ(Count<EndStream>(outputs), 1u);
     const auto refused = Sent<Refused>(outputs);
     return refused.size() == 1 ? refused[0].reason : "";
@@ -95,6 +99,8 @@ TEST(TrafficControllerTest, HellosAreCheckedAndTheSecondStreamOfAHostReplacesThe
   EXPECT_EQ(refusal(103, hello), "address 10.0.0.2 of host h0: it belongs to h1/nic0");
   hello.nics = {NicAddress(200)};
   EXPECT_EQ(refusal(104, hello), "address 10.0.0.201 of host h0: no NIC of the address book has it");
+  // Whose agents are refused are there, but for those that the fabric does not know.
+  EXPECT_EQ(answered, std::vector<HostId>(3, HostId(0)));
 
   hello = cluster.Hello(0);
   auto outputs = cluster.Send({StreamMessage{StreamId(105u), hello}});

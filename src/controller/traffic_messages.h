@@ -69,8 +69,14 @@ struct ProcessesLooked {
   HostId host;
   ProcessesSeen look;
 };
-using TrafficOutput = std::variant<SendToStream, EndStream, RecordChanged, Noted, ProcessesLooked, SlowEndAnswer>;
+// Likewise: the agent of this host has come and was refused, as an agent of another version is. So the host is there,
+// though nothing is heard of its processes.
+struct HostAnswered {
+  HostId host;
+};
+using TrafficOutput =
+    std::variant<SendToStream, EndStream, RecordChanged, Noted, ProcessesLooked, HostAnswered, SlowEndAnswer>;
 // Of these, what the watch over jobs takes.
-using WatchInput = std::variant<ProcessesLooked, SlowEndAnswer>;
+using WatchInput = std::variant<ProcessesLooked, HostAnswered, SlowEndAnswer>;
 
 }  // namespace fairlead::controller

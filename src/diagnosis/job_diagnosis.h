@@ -32,6 +32,10 @@ class JobDiagnosis {
   // stopped the job. Args: now as of Handle().
   virtual bool HasCrashed(SimTime now) const = 0;
 
+  // A host of the job is there, though nothing can be heard of its processes. Not part of recordings. Args: now as of
+  // Handle().
+  virtual void NoteAnswer(SimTime now, HostId host) = 0;
+
   // Nothing is suspected until then. Replaces what was announced.
   virtual void ExcuseUntil(SimTime time) = 0;
 };

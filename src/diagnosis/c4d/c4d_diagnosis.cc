@@ -19,6 +19,7 @@ class C4dDiagnosis final : public JobDiagnosis {
     for (C4dAction& action : master_.Handle(now, records)) findings.push_back(std::move(action.finding));
     return findings;
   }
+  void NoteAnswer(SimTime now, HostId host) override { master_.NoteAnswer(now, host); }
   void ExcuseUntil(SimTime time) override { master_.ExcuseUntil(time); }
   bool HasCrashed(SimTime now) const override { return master_.HasCrashed(now); }
   std::optional<model::FindingProof> ProofOf(model::FindingId id) const override { return master_.ProofOf(id); }

@@ -198,6 +198,8 @@ void C4dMaster::JudgeStalled(SimTime now) {
       case Syndrome::kDead:
         if (IsAftermath(suspect)) break;
         ReplaceDeath(suspect, now);
+        // A host that had a sign of its own is not heard of at all any more.
+        tracker_->Raise(suspect);
         if (tracker_->Hold(suspect, now, SimDuration(0)) && !HasOpen(IsDead)) {
           tracker_->Open(suspect, now, ExplainedBy(suspect));
         }

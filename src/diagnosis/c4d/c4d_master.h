@@ -80,6 +80,11 @@ class C4dMaster {
   // Args: now does not run backwards. Returns findings opened and changed, in order.
   std::vector<C4dAction> Handle(SimTime now, std::span<const model::TelemetryRecord> records);
 
+  // As JobDiagnosis::NoteAnswer().
+  void NoteAnswer(SimTime now, HostId host) {
+    if (picture_) picture_->NoteAnswer(now, host);
+  }
+
   // Nothing is suspected until then: announced maintenance, a checkpoint that takes long. Replaces what was announced.
   void ExcuseUntil(SimTime time) { excused_until_ = time; }
 

@@ -653,6 +653,29 @@ TEST(C4dMasterTest, NobodyIsSilentWhileNobodyListens) {
   EXPECT_TRUE(job.Open().empty());
 }
 
+// An agent of another version is refused again and again: its host is there, and nobody knows what its ranks do. It is
+// named, as no other explains the hang, and left alone. Without such signs, or when they end, it is acted upon.
+TEST(C4dMasterTest, AHostWhoseAgentIsRefusedIsNotSilent) {
+  for (const int seconds_of_signs : {0, 25, 60}) {
+    Job job;
+    job.Iterate(5);
+    job.lost_hosts = {1};
+    job.DoAll(Job::kData, Stage::kStarted, {4, 5, 6, 7});
+    for (int second = 0; second < 60; ++second) {
+      const bool has_sign = second < seconds_of_signs;
+      if (has_sign) job.master.NoteAnswer(job.Now(), HostId(1));
+      job.Wait(1);
+      if (!has_sign || job.Open().empty()) continue;
+      EXPECT_EQ(job.Open().front().action, model::RecommendedAction::kWatch) << second;
+      EXPECT_LE(job.Open().front().confidence, 0.6) << second;
+    }
+    ASSERT_EQ(job.Open().size(), 1u);
+    EXPECT_EQ(job.Open().front().culprits.front().host, HostId(1));
+    if (seconds_of_signs == 60) continue;
+    EXPECT_EQ(job.Open().front().action, model::RecommendedAction::kIsolateAndRestart);
+  }
+}
+
 TEST(C4dMasterTest, AnAgentThatIsLostIsUnreachable) {
   Job job;
   job.Iterate(5);

@@ -194,9 +194,17 @@ bool MayBeStopped(const RankState& rank) {
   return !code.has_value() || IsKilled(rank) || std::ranges::find(kInterrupted, *code) != std::end(kInterrupted);
 }
 
+SimDuration SilenceLimit(const SilenceOptions& options) {
+  return std::max(options.report_period * options.missed_reports, options.silent_after);
+}
+
 bool IsSilent(const JobPicture& picture, const HostState& host, SimTime now, const SilenceOptions& options) {
-  const SimDuration limit = std::max(options.report_period * options.missed_reports, options.silent_after);
-  return now - picture.SilentSince(host) >= limit;
+  return now - picture.SilentSince(host) >= SilenceLimit(options);
+}
+
+// Its agent can't report, but shows itself.
+bool IsAnswering(const HostState& host, SimTime now, const SilenceOptions& options) {
+  return host.last_answer.has_value() && now - *host.last_answer < SilenceLimit(options);
 }
 
 }  // namespace
@@ -211,8 +219,9 @@ Hindrances FindHindrances(const JobPicture& picture, SimTime now, bool has_clock
   const bool is_ours = share > options.max_silent_share;
   for (const HostState* host : silent) {
     const bool went_on = picture.last_progress() >= host->last_heard + options.went_on_after;
+    const bool is_there = went_on || IsAnswering(*host, now, options);
     for (const RankId rank : host->ranks) {
-      hindrances[rank] = went_on || is_ours ? Hindrance::kUnseen : Hindrance::kSilent;
+      hindrances[rank] = is_there || is_ours ? Hindrance::kUnseen : Hindrance::kSilent;
     }
   }
   for (size_t r = 0; r < picture.ranks().size(); ++r) {

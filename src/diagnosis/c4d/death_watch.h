@@ -7,7 +7,8 @@
 //                          error of their GPU come first, then those that no signal of a launcher ended. How an end
 //                          came about may be unknown: nobody is accused by that.
 //             silent       nothing from the host for several report periods, while we listened
-//             unseen       silent, but the job went on meanwhile: only the agent is away. `unreachable`
+//             unseen       silent, but the job went on meanwhile, or the agent came and was refused: only the agent
+//                          is away. `unreachable`
 //             Silent hosts whose job is stalled are dead: by the hang rule (hang_rule.h). More than a share of all
 //             hosts silent at once is a fault of our own: no host counts as dead. If no host reports any more, none is
 //             named, except for a job on one host.

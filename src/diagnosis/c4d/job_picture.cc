@@ -107,6 +107,10 @@ bool JobPicture::Add(SimTime now, const model::RankReport& report, const Complet
   return true;
 }
 
+void JobPicture::NoteAnswer(SimTime now, HostId host) {
+  if (HostState* known = FindHost(host); known != nullptr) known->last_answer = now;
+}
+
 bool JobPicture::Add(SimTime now, const model::HostReport& report) {
   HostState* host = report.job == layout_.job ? FindHost(report.host) : nullptr;
   if (host == nullptr) {

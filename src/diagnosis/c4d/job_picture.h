@@ -93,7 +93,8 @@ struct HostState {
   HostId id;
   std::vector<model::RankId> ranks;
   ReportSequence numbers;
-  SimTime last_heard;  // of any report from there, on the master's clock
+  SimTime last_heard;                  // of any report from there, on the master's clock
+  std::optional<SimTime> last_answer;  // likewise, of a sign of the host that tells nothing of its ranks
   std::vector<Symptom> symptoms;
 };
 
@@ -143,6 +144,8 @@ class JobPicture {
   // ranks have now finished and reported; its spans live as long as the call.
   bool Add(SimTime now, const model::RankReport& report, const CompletionSink& sink);
   bool Add(SimTime now, const model::HostReport& report);
+  // The host is there, though its agent can't report. Other hosts than those of the job are passed over.
+  void NoteAnswer(SimTime now, HostId host);
   // Operations complete without ranks that have reported nothing for that long, while others have. Cost: O(ranks).
   void NoteSilence(SimTime now, SimDuration silent_after);
 

@@ -57,6 +57,7 @@ class FakeDiagnosis final : public diagnosis::JobDiagnosis {
     }
     return said;
   }
+  void NoteAnswer(SimTime, HostId) override {}
   void ExcuseUntil(SimTime) override {}
   std::optional<model::FindingProof> ProofOf(model::FindingId) const override { return std::nullopt; }
   bool HasCrashed(SimTime) const override { return false; }

@@ -138,6 +138,7 @@ class RecordedDiagnosis final : public diagnosis::JobDiagnosis {
     Flush(now);
     return diagnosis_->Handle(now, records);
   }
+  void NoteAnswer(SimTime now, HostId host) override { diagnosis_->NoteAnswer(now, host); }
   void ExcuseUntil(SimTime time) override { diagnosis_->ExcuseUntil(time); }
   std::optional<model::FindingProof> ProofOf(model::FindingId id) const override { return diagnosis_->ProofOf(id); }
   bool HasCrashed(SimTime now) const override { return diagnosis_->HasCrashed(now); }

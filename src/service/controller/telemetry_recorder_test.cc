@@ -32,6 +32,7 @@ class FakeDiagnosis final : public diagnosis::JobDiagnosis {
     given_->insert(given_->end(), records.begin(), records.end());
     return std::vector<model::Finding>(1);
   }
+  void NoteAnswer(SimTime, HostId) override {}
   void ExcuseUntil(SimTime time) override { excused_until = time; }
   std::optional<model::FindingProof> ProofOf(model::FindingId id) const override {
     return model::FindingProof{.seen_at = SimTime(id.value()), .blocks = {}, .waits = {}, .delays = {}, .host_of = {}};

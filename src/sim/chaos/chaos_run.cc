@@ -52,6 +52,7 @@ class NeighbourBlamer final : public diagnosis::JobDiagnosis {
     }
     return findings;
   }
+  void NoteAnswer(SimTime now, HostId host) override { right_->NoteAnswer(now, host); }
   void ExcuseUntil(SimTime time) override { right_->ExcuseUntil(time); }
   std::optional<model::FindingProof> ProofOf(model::FindingId id) const override { return right_->ProofOf(id); }
   bool HasCrashed(SimTime now) const override { return right_->HasCrashed(now); }
@@ -142,7 +143,8 @@ class World {
                     .jobs = &jobs_,
                     .violate = [this](hosts::Violation violation) { Violate(std::move(violation)); },
                     .is_hostile = [this](uint32_t host) { return IsHostile(host); },
-                    .has_impostors = [this](uint32_t host) { return had_impostors_[host]; }}),
+                    .has_impostors = [this](uint32_t host) { return had_impostors_[host]; },
+                    .is_away = [this](uint32_t host) { return !agents_[host]->is_running(); }}),
         liar_(Seed(Part::kLiar, 0), {.network = &network_,
                                      .jobs = &jobs_,
                                      .now = [this] { return queue_.now(); },

@@ -99,12 +99,18 @@ void VirtualScheduler::Check(const SteeringAction& action, const std::string& jo
 void VirtualScheduler::CheckGuilt(const std::string& job, std::optional<uint32_t> host, const std::string& text) {
   const SimTime since = surroundings_.queue->now() - kGuiltyFor;
   if (surroundings_.jobs->HasBroken(job, host, since)) return;
-  const bool is_impostors = std::ranges::count(surroundings_.jobs->States(), job, &VirtualJobs::State::name) == 0;
+  const bool is_impostors = IsImpostors(job);
   if (host.has_value()) {
     if (surroundings_.is_hostile(*host) || (is_impostors && surroundings_.has_impostors(*host))) return;
+    // Two signs that don't follow from each other: what a member of the job says, which lies, and silence.
+    if (HasHostile(job) && surroundings_.is_away(*host)) return;
     return Violate("only hosts on which something has broken are isolated", text);
   }
   if (!is_impostors && !HasHostile(job)) Violate("only jobs in which something has broken are touched", text);
+}
+
+bool VirtualScheduler::IsImpostors(const std::string& job) const {
+  return std::ranges::count(surroundings_.jobs->States(), job, &VirtualJobs::State::name) == 0;
 }
 
 // Whether somebody has a host of that job.
@@ -130,10 +136,12 @@ void VirtualScheduler::CheckRestart(const std::string& job, const controller::Re
   if (std::set<HostId>(restart.hosts.begin(), restart.hosts.end()).size() < restart.hosts.size()) {
     Violate("a job has each host once", text);
   }
+  const bool is_impostors = IsImpostors(job);
   for (const HostId host : restart.hosts) {
     if (isolated_.contains(host.value())) Violate("no job is started on an isolated host", text);
     const auto spare = spares_.find(host.value());
-    if (spare != spares_.end() && spare->second != job) Violate("a spare is of one job", text);
+    // An impostor's job may say that it runs there; the scheduler knows none of that name.
+    if (spare != spares_.end() && spare->second != job && !is_impostors) Violate("a spare is of one job", text);
   }
 }
 

@@ -35,6 +35,8 @@ class VirtualScheduler {
     std::function<bool(uint32_t)> is_hostile;
     // Whether there are, or were, processes of the impostor, whose jobs are none of VirtualJobs.
     std::function<bool(uint32_t)> has_impostors;
+    // Whether nothing comes from the agent of a host.
+    std::function<bool(uint32_t)> is_away;
   };
 
   // Args: calm_at: from then on no attempt fails.
@@ -58,6 +60,7 @@ class VirtualScheduler {
   void Run(const controller::SteeringAction& action, const std::string& job);
   void Check(const controller::SteeringAction& action, const std::string& job, const std::string& text);
   void CheckGuilt(const std::string& job, std::optional<uint32_t> host, const std::string& text);
+  bool IsImpostors(const std::string& job) const;
   bool HasHostile(const std::string& job) const;
   void CheckNeed(const std::string& job, const std::string& text);
   void CheckRestart(const std::string& job, const controller::RestartJob& restart, const std::string& text);

@@ -219,6 +219,19 @@ void VirtualAgent::ClearOrphans() {
   });
 }
 
+void VirtualAgent::SetKernelRefuses(bool refuses) {
+  if (refuses && !kernel_refuses_) refuses_since_ = queue().now();
+  if (!refuses && kernel_refuses_) refused_until_ = queue().now();
+  kernel_refuses_ = refuses;
+}
+
+bool VirtualAgent::MayHaveStaleRules(SimTime opened_at) const {
+  // Refused orders are given again by then.
+  constexpr SimDuration kCaughtUpWithin(10'000'000'000);
+  if (opened_at < refuses_since_) return false;
+  return kernel_refuses_ || surroundings_.queue->now() < refused_until_ + kCaughtUpWithin;
+}
+
 void VirtualAgent::Heed(const agent::HostAction& action) {
   std::visit([this](const auto& one) { Do(one); }, action);
 }

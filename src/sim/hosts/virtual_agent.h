@@ -62,7 +62,10 @@ class VirtualAgent {
   void Stop() { is_stopped_ = true; }
   void Continue();
   void SetDiskFull(bool is_full) { is_disk_full_ = is_full; }
-  void SetKernelRefuses(bool refuses) { kernel_refuses_ = refuses; }
+  void SetKernelRefuses(bool refuses);
+  // Whether the kernel may still rewrite for an earlier connection what a socket sends that was opened then: it has
+  // refused to stop, and nobody could do anything about it.
+  bool MayHaveStaleRules(SimTime opened_at) const;
   // The clock of the host is ahead of virtual time by this.
   void SetClock(SimDuration clock) { clock_ = clock; }
   // Reads the counters of GPUs and sockets, which are of this moment.
@@ -111,6 +114,8 @@ class VirtualAgent {
   SimTime running_since_;
   bool is_disk_full_ = false;
   bool kernel_refuses_ = false;
+  SimTime refuses_since_ = SimTime::Never();  // the latest time
+  SimTime refused_until_;
   SimDuration clock_;
   SimTime looked_at_;                                             // last; before the start: what processes keep
   std::map<std::pair<int32_t, uint64_t>, uint64_t> num_reports_;  // [number and start of a process]

@@ -286,6 +286,8 @@ void VirtualConnections::CheckPort(const VirtualConnection& connection, const Co
   if (shown == ends.local_port) return;
   const auto& is_hostile = surroundings_.is_hostile;
   if (is_hostile && (is_hostile(from.host) || is_hostile(to.host))) return;
+  const VirtualSocket* socket = kernel(from.host).Find(from.inode);
+  if (surroundings_.agents[from.host.index()]->MayHaveStaleRules(socket->opened_at)) return;
   surroundings_.violate({queue().now(), "a packet reaches its socket",
                          fmt::format("{}: a packet from {} with port {} on the wire arrives as from port {}, not {}",
                                      Describe(connection), surroundings_.network->HostName(from.host), wire_port, shown,
