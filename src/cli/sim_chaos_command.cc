@@ -55,6 +55,7 @@ std::string CommandOf(const chaos::ChaosOptions& run, const ChaosCommandOptions&
                                    "--rate",
                                    fmt::format("{}", options.search.faults_per_second)};
   if (!options.kinds.empty()) args.insert(args.end(), {"--faults", fmt::format("{}", fmt::join(options.kinds, ","))});
+  if (run.num_nic_ports != 1) args.insert(args.end(), {"--nic-ports", std::to_string(run.num_nic_ports)});
   if (options.faulty_s != 40) args.insert(args.end(), {"--faulty-s", fmt::format("{}", options.faulty_s)});
   if (options.calm_s != 60) args.insert(args.end(), {"--calm-s", fmt::format("{}", options.calm_s)});
   return JoinArguments(args);
@@ -226,6 +227,9 @@ void AddSimChaosCommand(CLI::App& app, Invocation* invocation) {
   command->add_option("--hosts", options->search.run.num_hosts, "Hosts, three on each leaf")
       ->capture_default_str()
       ->check(CLI::Range(2, 64));
+  command->add_option("--nic-ports", options->search.run.num_nic_ports, "Ports of each NIC; 2: bonds over two planes")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 2));
   command->add_option("--jobs", options->search.run.num_jobs, "Jobs; they begin, end and start again")
       ->capture_default_str()
       ->check(CLI::Range(0, 64));

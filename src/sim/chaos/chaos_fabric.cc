@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "topology/clos_fabrics.h"
+#include "topology/rail_fabric.h"
 
 namespace fairlead::sim::chaos {
 
@@ -13,15 +14,27 @@ constexpr uint32_t kNumSpines = 4;
 
 }  // namespace
 
-topology::Fabric MakeChaosFabric(uint32_t num_hosts) {
+topology::Fabric MakeChaosFabric(uint32_t num_hosts, uint32_t num_nic_ports) {
+  const uint32_t num_leaves = std::max(2u, (num_hosts + kHostsPerLeaf - 1) / kHostsPerLeaf);
+  topology::HostSpec host;
+  host.gpus = 1;
+  host.nics = 1;
+  host.pcie_switches = 1;
+  host.sockets = 1;
+  host.ports_per_nic = num_nic_ports;
+  if (num_nic_ports > 1) {
+    topology::RailSpec spec;
+    spec.segments = num_leaves;
+    spec.hosts_per_segment = kHostsPerLeaf;
+    spec.spines = kNumSpines;
+    spec.host = host;
+    return topology::BuildRail(spec).value();
+  }
   topology::ClosSpec spec;
-  spec.leaves = std::max(2u, (num_hosts + kHostsPerLeaf - 1) / kHostsPerLeaf);
+  spec.leaves = num_leaves;
   spec.hosts_per_leaf = kHostsPerLeaf;
   spec.spines = kNumSpines;
-  spec.host.gpus = 1;
-  spec.host.nics = 1;
-  spec.host.pcie_switches = 1;
-  spec.host.sockets = 1;
+  spec.host = host;
   return topology::BuildClos(spec).value();
 }
 

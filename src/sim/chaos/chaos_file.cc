@@ -84,6 +84,13 @@ constexpr YamlKey kChaosKeyTable[] = {
      .fallback = "60",
      .min = 30,
      .max = 1e6},
+    {.name = "nic_ports",
+     .type = YamlType::kInteger,
+     .meaning = "Ports of each NIC, each on a plane of its own.",
+     .example = "2",
+     .fallback = "1",
+     .min = 1,
+     .max = 2},
     {.name = "faults",
      .type = YamlType::kMaps,
      .meaning = "What breaks, and when.",
@@ -113,6 +120,7 @@ Result<ChaosOptions> Read(const YamlDocument& document) {
   options.seed = static_cast<uint64_t>(chaos.Int("seed"));
   options.num_hosts = static_cast<uint32_t>(chaos.Int("hosts"));
   options.num_jobs = static_cast<uint32_t>(chaos.Int("jobs"));
+  options.num_nic_ports = static_cast<uint32_t>(chaos.Int("nic_ports"));
   options.faulty_for = ReadDuration(&chaos, "faulty_for");
   options.calm_for = ReadDuration(&chaos, "calm_for");
   for (YamlMap& entry : chaos.Maps("faults")) {
@@ -140,6 +148,7 @@ std::string WriteChaosFile(const ChaosOptions& options) {
   std::string text = fmt::format(
       "chaos:\n  seed: {}\n  hosts: {}\n  jobs: {}\n  faulty_for: {:.9f}\n  calm_for: {:.9f}\n", options.seed,
       options.num_hosts, options.num_jobs, options.faulty_for.seconds().value(), options.calm_for.seconds().value());
+  if (options.num_nic_ports != 1) text += fmt::format("  nic_ports: {}\n", options.num_nic_ports);
   if (options.faults.empty()) return text;
   text += "  faults:\n";
   for (const Fault& fault : options.faults) {

@@ -112,7 +112,7 @@ class World {
   explicit World(const ChaosOptions& options)
       : options_(options),
         random_(Seed(Part::kFaults, 0)),
-        fabric_(MakeChaosFabric(options.num_hosts)),
+        fabric_(MakeChaosFabric(options.num_hosts, options.num_nic_ports)),
         network_(fabric_, Seed(Part::kNetwork, 0)),
         kernels_(MakeKernels()),
         agents_(MakeAgents()),
@@ -421,6 +421,9 @@ class World {
 Status ChaosOptions::Validate() const {
   if (num_hosts < 2 || num_hosts > 64) {
     return InvalidArgument(fmt::format("hosts: expected 2 to 64, found {}", num_hosts));
+  }
+  if (num_nic_ports < 1 || num_nic_ports > 2) {
+    return InvalidArgument(fmt::format("nic_ports: expected 1 or 2, found {}", num_nic_ports));
   }
   if (num_jobs > 64) return InvalidArgument(fmt::format("jobs: expected 0 to 64, found {}", num_jobs));
   if (faulty_for < SimDuration()) return InvalidArgument("faulty_for: expected 0 s or more");

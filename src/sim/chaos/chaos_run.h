@@ -47,6 +47,8 @@ struct ChaosOptions {
   uint64_t seed = 1;       // of everything but the faults
   uint32_t num_hosts = 6;  // 2 .. 64
   uint32_t num_jobs = 3;   // 0 .. 64
+  // 1 .. 2, of each NIC, each on a plane of its own: a bond with one address.
+  uint32_t num_nic_ports = 1;
   SimDuration faulty_for = SimDuration(40'000'000'000);
   SimDuration calm_for = SimDuration(60'000'000'000);  // longer than a lease's term and what is found by probes
   std::vector<Fault> faults;                           // ascending

@@ -51,6 +51,12 @@ TEST(ChaosRunTest, SeedsThatBrokeLawsKeepThem) {
   }
 }
 
+TEST(ChaosRunTest, BondedNicsKeepTheLaws) {
+  SearchOptions options = Search(60);
+  options.run.num_nic_ports = 2;
+  ExpectLaws(options);
+}
+
 TEST(ChaosRunTest, AdversariesHarmOnlyThemselves) {
   SearchOptions options = Search(60);
   options.kinds = {FaultKind::kLiar, FaultKind::kImpostor, FaultKind::kSkew, FaultKind::kVersion};
