@@ -1,4 +1,4 @@
-// fairlead fabric: fabrics out of what other tools write down, and what is wrong with their cables.
+// fairlead fabric: fabrics out of what other tools write down, what is wrong with their cables, and files for others.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -15,6 +15,7 @@
 #include "cli/output_files.h"
 #include "report/json_value.h"
 #include "report/number_format.h"
+#include "slurm/topology_conf.h"
 #include "topology/fabric_yaml.h"
 #include "topology/import/foreign_fabric.h"
 #include "topology/import/ibnetdiscover_import.h"
@@ -24,6 +25,12 @@
 
 namespace fairlead::cli {
 namespace {
+
+// A topo.csv, a scenario, or a file with a fabric.
+Result<topology::Fabric> LoadAnyFabric(const std::string& path) {
+  if (path.ends_with(".csv")) return topology::LoadLingjunTopology(path);
+  return topology::LoadFabricOf(path);
+}
 
 // --- import
 
@@ -68,6 +75,7 @@ Result<topology::ImportedFabric> ImportLingjun(const std::string& file, const to
 Result<topology::ForeignNetwork> ReadNetwork(const FabricImportOptions& options) {
   if (options.format == "lldp") return topology::LoadLldp(options.file);
   FL_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(options.file, size_t{256} << 20));
+  if (options.format == "slurm") return slurm::ReadTopologyConf(text, options.file, options.import.default_gbps);
   if (options.format == "ibnetdiscover") return topology::ReadIbnetdiscover(text, options.file);
   return topology::ReadInfragraph(text, options.file, options.import.max_links / 2);
 }
@@ -124,9 +132,9 @@ void AddImport(CLI::App* fabric, Invocation* invocation) {
   command
       ->add_option("FORMAT", options->format,
                    "lldp: a folder with HOST.json of `lldpctl -f json`; ibnetdiscover: its output; lingjun: topo.csv; "
-                   "infragraph: YAML or JSON")
+                   "infragraph: YAML or JSON; slurm: topology.conf of topology/tree")
       ->required()
-      ->check(CLI::IsMember(std::vector<std::string>{"lldp", "ibnetdiscover", "lingjun", "infragraph"}));
+      ->check(CLI::IsMember(std::vector<std::string>{"lldp", "ibnetdiscover", "lingjun", "infragraph", "slurm"}));
   command->add_option("FILE", options->file, "What that tool wrote")->required();
   command->add_option("-o,--output", options->output, "Write the fabric to FILE instead of the terminal")
       ->type_name("FILE");
@@ -161,6 +169,39 @@ void AddImport(CLI::App* fabric, Invocation* invocation) {
   command->callback([options, invocation] { invocation->exit_code = Import(*options); });
 }
 
+// --- export
+
+struct FabricExportOptions {
+  std::string format;
+  std::string file;
+  std::string output = "-";
+};
+
+int Export(const FabricExportOptions& options) {
+  if (const Status status = PrepareOutputFolder(options.output); !status.ok()) return ReportError(status);
+  const auto fabric = LoadAnyFabric(FindInputFile(options.file));
+  if (!fabric.ok()) return ReportError(fabric.status());
+  const auto text = slurm::WriteTopologyConf(*fabric, options.file);
+  if (!text.ok()) return ReportError(text.status());
+  if (const Status status = WriteOutput(options.output, *text); !status.ok()) return ReportError(status);
+  if (IsStdout(options.output)) return kExitOk;
+  fmt::print("{} written: {}\n", options.output, report::FormatCount(fabric->num_hosts(), "host"));
+  fmt::print("Next: copy it beside slurm.conf, set TopologyPlugin=topology/tree there, and restart slurmctld\n");
+  return kExitOk;
+}
+
+void AddExport(CLI::App* fabric, Invocation* invocation) {
+  auto options = std::make_shared<FabricExportOptions>();
+  CLI::App* command = fabric->add_subcommand("export", "Write a fabric as a file of another tool.");
+  command->add_option("FORMAT", options->format, "slurm: topology.conf, by which Slurm places jobs on near hosts")
+      ->required()
+      ->check(CLI::IsMember(std::vector<std::string>{"slurm"}));
+  command->add_option("FILE", options->file, "A scenario, a file with a fabric, or a topo.csv")->required();
+  command->add_option("-o,--output", options->output, "Write to FILE instead of the terminal")->type_name("FILE");
+  command->footer("Example: fairlead fabric export slurm fabric.yaml -o /etc/slurm/topology.conf");
+  command->callback([options, invocation] { invocation->exit_code = Export(*options); });
+}
+
 // --- show
 
 struct FabricShowOptions {
@@ -168,12 +209,6 @@ struct FabricShowOptions {
   OutputOptions output;
   size_t rows = 20;
 };
-
-// A topo.csv, a scenario, or a file with a fabric.
-Result<topology::Fabric> LoadAnyFabric(const std::string& path) {
-  if (path.ends_with(".csv")) return topology::LoadLingjunTopology(path);
-  return topology::LoadFabricOf(path);
-}
 
 int Show(const FabricShowOptions& options) {
   auto files = OutputFiles::Prepare(options.output);
@@ -199,11 +234,13 @@ void AddShow(CLI::App* fabric, Invocation* invocation) {
 }  // namespace
 
 void AddFabricCommands(CLI::App& app, Invocation* invocation) {
-  CLI::App* fabric =
-      app.add_subcommand("fabric", "Import fabrics from LLDP, InfiniBand and other tools, and find cabling mistakes.");
+  CLI::App* fabric = app.add_subcommand(
+      "fabric",
+      "Import fabrics from LLDP, InfiniBand and other tools, find cabling mistakes, and write Slurm's topology.conf.");
   fabric->footer("Example: fairlead fabric import lldp lldp-reports/ -o fabric.yaml --addresses addresses.json");
   fabric->require_subcommand(1);
   AddImport(fabric, invocation);
+  AddExport(fabric, invocation);
   AddShow(fabric, invocation);
 }
 

@@ -49,7 +49,9 @@ constexpr std::array kSiblings = {
     SiblingCommand{"cert", "Create certificates for mutual TLS between controller and agents."},
     SiblingCommand{"lab", "Emulate a fabric in network namespaces of this machine, with real TCP traffic."},
     SiblingCommand{"doctor", "Check what this machine lacks for Fairlead, and how to get it."},
-    SiblingCommand{"fabric", "Import fabrics from LLDP, InfiniBand and other tools, and find cabling mistakes."},
+    SiblingCommand{"fabric",
+                   "Import fabrics from LLDP, InfiniBand and other tools, find cabling mistakes, and write Slurm's "
+                   "topology.conf."},
     SiblingCommand{"experiment", "Reproduce published results: the papers' numbers beside ours."},
 };
 

@@ -70,6 +70,27 @@ Status ExpandOne(std::string_view name, std::string_view list, std::vector<std::
   return OkStatus();
 }
 
+// "h08" -> "h", 8, and its two digits.
+struct NumberedName {
+  std::string_view prefix;
+  uint32_t number = 0;
+  size_t width = 0;  // 0: it does not end in a number that fits
+};
+
+NumberedName SplitNumber(std::string_view name) {
+  constexpr size_t kDigitsMax = 9;  // fit in any case
+  size_t begin = name.size();
+  while (begin > 0 && name[begin - 1] >= '0' && name[begin - 1] <= '9' && name.size() - begin < kDigitsMax) --begin;
+  const auto number = ParseNumber(name.substr(begin));
+  if (!number.has_value()) return {name, 0, 0};
+  return {name.substr(0, begin), *number, name.size() - begin};
+}
+
+// Whether `next` is what comes behind `last` where numbers are written with at least `width` digits.
+bool Continues(const NumberedName& last, const NumberedName& next, size_t width) {
+  return next.number == last.number + 1 && fmt::format("{:0{}}", next.number, width).size() == next.width;
+}
+
 // The kind's devices: the parts of the list that begin with "gpu" and have something behind it.
 template <class Take>
 void ForEachGpuPart(std::string_view devices, const Take& take) {
@@ -101,6 +122,34 @@ Result<std::vector<std::string>> ExpandHosts(std::string_view list) {
   if (list == "(null)" || list == "None assigned") return hosts;
   for (const std::string_view name : SplitList(list)) FL_RETURN_IF_ERROR(ExpandOne(name, list, &hosts));
   return hosts;
+}
+
+std::string CompressHosts(std::span<const std::string> hosts) {
+  std::string list;
+  for (size_t i = 0; i < hosts.size();) {
+    const NumberedName first = SplitNumber(hosts[i]);
+    std::string ranges;
+    size_t end = i;  // of the hosts that share its prefix
+    while (end < hosts.size()) {
+      const NumberedName from = SplitNumber(hosts[end]);
+      const bool is_another = from.width == 0 || from.prefix != first.prefix;
+      if (is_another && end > i) break;
+      const size_t begin = end++;
+      for (NumberedName last = from; end < hosts.size() && from.width > 0; ++end) {
+        const NumberedName next = SplitNumber(hosts[end]);
+        if (next.width == 0 || next.prefix != from.prefix || !Continues(last, next, from.width)) break;
+        last = next;
+      }
+      if (begin > i) ranges += ',';
+      ranges += hosts[begin].substr(first.prefix.size());
+      if (end - begin > 1) ranges += '-' + hosts[end - 1].substr(first.prefix.size());
+      if (from.width == 0) break;
+    }
+    if (i > 0) list += ',';
+    list += end - i == 1 ? hosts[i] : fmt::format("{}[{}]", first.prefix, ranges);
+    i = end;
+  }
+  return list;
 }
 
 Result<std::vector<uint32_t>> ExpandNumbers(std::string_view list) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,10 @@ inline constexpr size_t kNumHostsMax = 100'000;
 // h09, h10. Several brackets in one name count like digits, the last one first.
 // Errors: kInvalidArgument: what is wrong, with the list, shortened.
 Result<std::vector<std::string>> ExpandHosts(std::string_view list);
+
+// What ExpandHosts() makes the same list of, in the same order: h0, h1, h3, x -> "h[0-1,3],x". Only numbers at the end
+// of names are in brackets, as all versions of Slurm read them. Args: names of letters, digits, '-', '_' and '.'.
+std::string CompressHosts(std::span<const std::string> hosts);
 
 // "0,2-3" -> 0, 2, 3. Errors: kInvalidArgument; at most 4,096 numbers.
 Result<std::vector<uint32_t>> ExpandNumbers(std::string_view list);

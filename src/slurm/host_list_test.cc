@@ -35,6 +35,32 @@ TEST(HostListTest, NoListIsTooLongForUs) {
   EXPECT_THAT(*ExpandHosts("h[4294967295]"), ElementsAre("h4294967295"));
 }
 
+TEST(HostListTest, Compressed) {
+  const auto compressed = [](const std::vector<std::string>& hosts) { return CompressHosts(hosts); };
+  EXPECT_EQ(compressed({}), "");
+  EXPECT_EQ(compressed({"h0"}), "h0");
+  EXPECT_EQ(compressed({"h0", "h1", "h2", "h7", "x1", "x2"}), "h[0-2,7],x[1-2]");
+  EXPECT_EQ(compressed({"h08", "h09", "h10", "h011"}), "h[08-10,011]");
+  EXPECT_EQ(compressed({"h9", "h10", "h1", "a", "a", "7", "8"}), "h[9-10,1],a,a,[7-8]");
+  EXPECT_EQ(compressed({"r1n0s", "r1n1s"}), "r1n0s,r1n1s");
+}
+
+// Nothing is lost: not the order, nor zeros in front, nor names that come twice.
+TEST(HostListTest, ExpandingUndoesCompressing) {
+  EXPECT_TRUE(rc::check([] {
+    const auto hosts = *rc::gen::container<std::vector<std::string>>(rc::gen::apply(
+        [](const std::string& prefix, uint32_t number, int zeros) {
+          return prefix + std::string(zeros, '0') + (number == 12 ? "" : std::to_string(number));
+        },
+        rc::gen::element<std::string>("h", "g-", "r1n", "x.y", "h99999999"), rc::gen::inRange(0u, 13u),
+        rc::gen::inRange(0, 3)));
+    const std::string list = CompressHosts(hosts);
+    const auto expanded = ExpandHosts(list);
+    RC_ASSERT(expanded.ok());
+    RC_ASSERT(*expanded == hosts);
+  }));
+}
+
 TEST(HostListTest, Devices) {
   EXPECT_EQ(CountGpus("gpu:4"), 4u);
   EXPECT_EQ(CountGpus("gpu:a100:4(S:0-1),nic:2,gpu:h100:2"), 6u);

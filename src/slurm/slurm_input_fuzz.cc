@@ -1,4 +1,5 @@
-// Any bytes are an answer of Slurm, a comment of a user, or a job script, or a clear error that is fit to be printed.
+// Any bytes are an answer of Slurm, a comment of a user, a topology.conf, or a job script, or a clear error that is fit
+// to be printed.
 // What is read keeps the bounds of its declaration. The first byte says which of them the rest is.
 #include <algorithm>
 #include <cstddef>
@@ -13,6 +14,7 @@
 #include "slurm/job_wish.h"
 #include "slurm/json_answers.h"
 #include "slurm/text_answers.h"
+#include "slurm/topology_conf.h"
 
 namespace {
 
@@ -71,6 +73,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   switch (data[0]) {
     case 'h':
       ReadHosts(text);
+      break;
+    case 'o':
+      IsRead(slurm::ReadTopologyConf(text, "topology.conf", 100));
       break;
     case 'c':
       ReadComment(text);

@@ -36,8 +36,8 @@ def free_ports(count):
 
 
 class SlurmCluster:
-    def __init__(self, folder, num_hosts=4, num_gpus=4, options="", plugins=""):
-        """Args: options: further lines for slurm.conf; plugins: plugstack.conf."""
+    def __init__(self, folder, num_hosts=4, num_gpus=4, options="", plugins="", topology=""):
+        """Args: options: further lines for slurm.conf; plugins: plugstack.conf; topology: topology.conf, else two leaves."""
         self.folder = pathlib.Path(folder)
         self.hosts = [f"h{i}" for i in range(num_hosts)]
         self.num_gpus = num_gpus
@@ -48,9 +48,9 @@ class SlurmCluster:
         self.conf = self.folder / "etc" / "slurm.conf"
         self.rest_socket = self.folder / "run" / "rest.sock"
         self.environment = {**os.environ, "SLURM_CONF": str(self.conf), "LC_ALL": "C"}
-        self.write_files(options, plugins)
+        self.write_files(options, plugins, topology)
 
-    def write_files(self, options, plugins):
+    def write_files(self, options, plugins, topology):
         name = socket.gethostname().split(".")[0]
         ports = free_ports(2 + len(self.hosts))
         etc, half = self.folder / "etc", len(self.hosts) // 2
@@ -89,7 +89,7 @@ PrologFlags=Alloc
 {nodes}
 PartitionName=train Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """)
-        (etc / "topology.conf").write_text(f"""SwitchName=leaf0 Nodes={','.join(self.hosts[:half])}
+        (etc / "topology.conf").write_text(topology or f"""SwitchName=leaf0 Nodes={','.join(self.hosts[:half])}
 SwitchName=leaf1 Nodes={','.join(self.hosts[half:])}
 SwitchName=spine Switches=leaf[0-1]
 """)
