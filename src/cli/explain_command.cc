@@ -194,7 +194,9 @@ int ExplainElastic(const ExplainOptions& options, OutputFiles files) {
 
 Status CheckOptions(const ExplainOptions& options) {
   if (options.scenario.empty() == options.elastic.workload.empty()) {
-    return InvalidArgument("expected exactly one of --scenario FILE and --workload FILE");
+    return InvalidArgument(
+        "expected exactly one of --scenario FILE and --workload FILE; of a running cluster, jobs of Slurm are "
+        "explained: slurm-NUMBER");
   }
   if (!options.without.empty() && options.scenario.empty()) {
     return InvalidArgument("--without: a workload has no network; expected it with --scenario FILE");
@@ -257,7 +259,9 @@ void AddExplainCommand(CLI::App& app, Invocation* invocation) {
   CLI::App* job = explain->add_subcommand("job",
                                           "Show what slows a job down, and what each link and other job costs it; "
                                           "why it was given its GPUs, or has to wait.");
-  job->add_option("JOB", options->job, "Name or number of the job")->required();
+  job->add_option("JOB", options->job,
+                  "Name or number of the job; slurm-NUMBER: of a running cluster, as `fairlead describe job` shows it")
+      ->required();
   job->add_option("--scenario", options->scenario, "Scenario file (YAML)");
   job->add_option("--workload", options->elastic.workload,
                   "Instead of a scenario: a workload of elastic jobs without a network, or \"generated\"");
@@ -286,6 +290,7 @@ void AddExplainCommand(CLI::App& app, Invocation* invocation) {
       "         fairlead explain job large-model --scenario scenarios/two-jobs.yaml --without given-by-numbers\n"
       "         fairlead explain job bert-2 --scenario scenarios/joint.yaml --policy crux --allocation aiturbo --at "
       "900\n"
+      "         fairlead explain job slurm-4711 --server controller:8080\n"
       "         fairlead explain job 7 --workload generated --allocation tiresias");
   job->callback([options, invocation] { invocation->exit_code = Explain(*options); });
 }

@@ -37,6 +37,7 @@ class ProgramReader final : public ClusterReader {
 
   // The parts that writers look at again and again; errors as those of ReadJob().
   Result<Job> ReadJobLine(uint32_t id);  // as ReadAll() has it; and hosts that one that is pending requires or excludes
+  Result<std::string> ReadComment(uint32_t id);  // its user's, byte by byte; of one that is a single job
   Result<Node> ReadNode(const std::string& name);
   Result<std::vector<Reservation>> ReadReservations();
 

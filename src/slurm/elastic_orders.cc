@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "slurm/intention_records.h"
+#include "slurm/size_words.h"
 
 namespace fairlead::slurm {
 Result<std::unique_ptr<ElasticOrders>> ElasticOrders::Create(const topology::Fabric& fabric,
@@ -17,7 +18,7 @@ Result<std::unique_ptr<ElasticOrders>> ElasticOrders::Create(const topology::Fab
   FL_ASSIGN_OR_RETURN(const auto recorded, ReadIntentions(*store));
   FL_ASSIGN_OR_RETURN(const auto stopped, ReadStopped(*store));
   std::unique_ptr<ElasticOrders> orders(
-      new ElasticOrders(std::move(options), programs, store, std::move(jobs), std::move(listeners)));
+      new ElasticOrders(fabric, std::move(options), programs, store, std::move(jobs), std::move(listeners)));
   for (const auto& [number, operation] : recorded) {
     const bool is_sizing = std::holds_alternative<PlaceJob>(operation) || std::holds_alternative<HoldJob>(operation);
     // A job that steering has stopped is steering's to place.
@@ -29,9 +30,10 @@ Result<std::unique_ptr<ElasticOrders>> ElasticOrders::Create(const topology::Fab
   return orders;
 }
 
-ElasticOrders::ElasticOrders(ElasticOrderOptions options, Programs* programs, store::Store* store,
-                             std::unique_ptr<ElasticJobs> jobs, ElasticOrderListeners listeners)
-    : options_(std::move(options)),
+ElasticOrders::ElasticOrders(const topology::Fabric& fabric, ElasticOrderOptions options, Programs* programs,
+                             store::Store* store, std::unique_ptr<ElasticJobs> jobs, ElasticOrderListeners listeners)
+    : fabric_(fabric),
+      options_(std::move(options)),
       listeners_(std::move(listeners)),
       programs_(*programs),
       writer_(programs, store, options_.writer),
@@ -49,7 +51,12 @@ void ElasticOrders::Look(const ClusterState& state, const std::set<uint32_t>& st
   jobs_->Look(state, busy, now);
   const bool is_steered = std::ranges::any_of(steered, [this](uint32_t job) { return jobs_->Has(job); });
   if (is_steered || !orders_.empty()) return;
-  for (Operation& operation : jobs_->Decide(now)) {
+  std::vector<Operation> decided = jobs_->Decide(now);
+  for (const Operation& operation : decided) {
+    const uint32_t id = *JobOf(operation);
+    Account(id, DescribeDecision(operation, jobs_->ReasonOf(id), decided, state, fabric_));
+  }
+  for (Operation& operation : decided) {
     const uint32_t id = *JobOf(operation);
     const Job* job = FindJob(state.jobs, id);
     listeners_.changed(id, Describe(operation) + ": " + jobs_->ReasonOf(id));
@@ -84,8 +91,11 @@ bool ElasticOrders::WaitForCheckpoint(uint32_t job, Order* order, SimTime now) {
   const std::optional<SimTime> written = jobs_->CheckpointTime(job);
   if (written.has_value() && written != order->checkpoint_before) return true;
   if (now - *order->asked_at < options_.checkpoint_patience) return false;
-  listeners_.changed(job, fmt::format("wrote no checkpoint within {:.0f} s of being asked, and is stopped without one",
-                                      options_.checkpoint_patience.seconds().value()));
+  const std::string missing =
+      fmt::format("wrote no checkpoint within {:.0f} s of being asked, and is stopped without one",
+                  options_.checkpoint_patience.seconds().value());
+  listeners_.changed(job, missing);
+  Account(job, missing);
   return true;
 }
 
@@ -117,6 +127,7 @@ bool ElasticOrders::TakeTurn(uint32_t job, Order* order, SimTime now) {
 
 void ElasticOrders::Fail(uint32_t job, const std::string& why, SimTime now) {
   listeners_.changed(job, "its size was not changed: " + why);
+  Account(job, "its size was not changed: " + why);
   if (auto back = jobs_->Fail(job, why, now)) given_back_.push_back(*std::move(back));
 }
 

@@ -46,6 +46,8 @@ struct ElasticOrderOptions {
 struct ElasticOrderListeners {
   // A change of a job, for people.
   std::function<void(uint32_t job, const std::string& text)> changed;
+  // For the account of the job (job_accounts.h): what was decided, why, and what it loses to whom. May be empty.
+  std::function<void(uint32_t job, const std::string& text)> account = {};
   // The job is stopped now: its processes end because of that.
   std::function<void(uint32_t job)> stopping;
 };
@@ -78,9 +80,12 @@ class ElasticOrders {
     std::optional<SimTime> checkpoint_before{};  // when the last one was written
   };
 
-  ElasticOrders(ElasticOrderOptions options, Programs* programs, store::Store* store, std::unique_ptr<ElasticJobs> jobs,
-                ElasticOrderListeners listeners);
+  ElasticOrders(const topology::Fabric& fabric, ElasticOrderOptions options, Programs* programs, store::Store* store,
+                std::unique_ptr<ElasticJobs> jobs, ElasticOrderListeners listeners);
 
+  void Account(uint32_t job, const std::string& text) const {
+    if (listeners_.account) listeners_.account(job, text);
+  }
   void Begin(Operation operation, SimTime now);
   // Whether its checkpoint is there, or given up.
   bool WaitForCheckpoint(uint32_t job, Order* order, SimTime now);
@@ -88,6 +93,7 @@ class ElasticOrders {
   bool TakeTurn(uint32_t job, Order* order, SimTime now);
   void Fail(uint32_t job, const std::string& why, SimTime now);
 
+  const topology::Fabric& fabric_;
   const ElasticOrderOptions options_;
   const ElasticOrderListeners listeners_;
   Programs& programs_;

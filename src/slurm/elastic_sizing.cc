@@ -20,9 +20,10 @@ constexpr SimDuration kEndOfJob(60'000'000'000);
 
 Result<std::unique_ptr<ElasticSizing>> ElasticSizing::Create(const ElasticOrderOptions& options,
                                                              const service::SchedulerSurroundings* surroundings,
-                                                             Programs* programs, EngineNotes* notes,
+                                                             Programs* programs, EngineNotes* notes, Account account,
                                                              std::function<SimTime()> clock) {
-  std::unique_ptr<ElasticSizing> sizing(new ElasticSizing(surroundings, programs, notes, std::move(clock)));
+  std::unique_ptr<ElasticSizing> sizing(
+      new ElasticSizing(surroundings, programs, notes, std::move(account), std::move(clock)));
   FL_ASSIGN_OR_RETURN(sizing->orders_,
                       ElasticOrders::Create(*surroundings->fabric, options, programs, surroundings->store,
                                             sizing->MakeSources(), sizing->MakeListeners()));
@@ -44,6 +45,7 @@ ElasticOrderListeners ElasticSizing::MakeListeners() {
                 const std::lock_guard lock(mutex_);
                 ++sizes_.num_changes;
               },
+          .account = account_,
           .stopping =
               [this](uint32_t job) {
                 if (!surroundings_.excuse) return;

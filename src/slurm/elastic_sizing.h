@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "base/sim_time.h"
@@ -27,17 +28,18 @@ namespace fairlead::slurm {
 
 class ElasticSizing {
  public:
+  using Account = std::function<void(uint32_t job, const std::string& text)>;
   // For observers.
   struct Sizes {
     std::vector<ElasticView> jobs;  // as of the last reading
     uint64_t num_changes = 0;       // begun since the start
   };
 
-  // What the pointers point to must outlive it. Args: clock: since 1970, does not jump. Errors: those of
-  // ElasticOrders::Create().
+  // What the pointers point to must outlive it. Args: account: ElasticOrderListeners'; clock: since 1970, does not jump.
+  // Errors: those of ElasticOrders::Create().
   static Result<std::unique_ptr<ElasticSizing>> Create(const ElasticOrderOptions& options,
                                                        const service::SchedulerSurroundings* surroundings,
-                                                       Programs* programs, EngineNotes* notes,
+                                                       Programs* programs, EngineNotes* notes, Account account,
                                                        std::function<SimTime()> clock);
 
   // What Slurm shows now; decides. Args: steered: jobs that steering is at.
@@ -54,14 +56,19 @@ class ElasticSizing {
 
  private:
   ElasticSizing(const service::SchedulerSurroundings* surroundings, Programs* programs, EngineNotes* notes,
-                std::function<SimTime()> clock)
-      : surroundings_(*surroundings), notes_(*notes), clock_(std::move(clock)), reader_(programs) {}
+                Account account, std::function<SimTime()> clock)
+      : surroundings_(*surroundings),
+        notes_(*notes),
+        account_(std::move(account)),
+        clock_(std::move(clock)),
+        reader_(programs) {}
 
   ElasticSources MakeSources();
   ElasticOrderListeners MakeListeners();
 
   const service::SchedulerSurroundings& surroundings_;
   EngineNotes& notes_;
+  const Account account_;
   const std::function<SimTime()> clock_;
   ProgramReader reader_;
   SeenSteps seen_;

@@ -37,7 +37,10 @@ class ElasticSizingTest : public testing::Test {
     ElasticOrderOptions options;
     options.jobs.partitions = {"train"};
     options.writer.pause = std::chrono::milliseconds(0);
-    auto sizing = ElasticSizing::Create(options, &surroundings_, &slurm_, &notes_, [this] { return now_; });
+    auto sizing = ElasticSizing::Create(
+        options, &surroundings_, &slurm_, &notes_,
+        [this](uint32_t job, const std::string& text) { accounts_.push_back(fmt::format("{}: {}", job, text)); },
+        [this] { return now_; });
     EXPECT_TRUE(sizing.ok()) << sizing.status().message();
     sizing_ = std::move(sizing).value();
   }
@@ -63,6 +66,7 @@ class ElasticSizingTest : public testing::Test {
     EXPECT_TRUE(sizing_->is_idle());
   }
 
+  std::vector<std::string> accounts_;
   FakeSlurm slurm_;
   store::MemoryStore store_;
   topology::Fabric fabric_;

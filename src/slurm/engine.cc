@@ -8,16 +8,21 @@
 #include <utility>
 
 #include "base/file_writer.h"
+#include "base/whole_number.h"
 #include "service/controller/diagnosis_loop.h"
 #include "slurm/engine_json.h"
 #include "slurm/held_jobs.h"
 #include "slurm/intention_records.h"
 #include "slurm/order_backend.h"
+#include "slurm/step_words.h"
 
 namespace fairlead::slurm {
 namespace {
 
 using Severity = controller::Noted::Severity;
+
+// A look, a step, a look, and one more.
+constexpr uint32_t kNumCommentLooksMax = 4;
 
 }  // namespace
 
@@ -50,6 +55,10 @@ Result<std::unique_ptr<service::SchedulerEngine>> Engine::Start(EngineOptions op
   FL_ASSIGN_OR_RETURN(const auto stopped, ReadStopped(*surroundings.store));
   std::unique_ptr<Engine> engine(new Engine(options, std::move(surroundings)));
   engine->readings_.SetJobsStopped(stopped.size());
+  FL_ASSIGN_OR_RETURN(engine->accounts_, JobAccounts::Create(&engine->programs_, engine->surroundings_.store,
+                                                             {.pause = options.steps.writer.pause,
+                                                              .num_looks_max = kNumCommentLooksMax,
+                                                              .sleep = options.steps.writer.sleep}));
   FL_RETURN_IF_ERROR(engine->StartSizing());
   engine->TellLeft(recorded, stopped);
   Engine* const running = engine.get();
@@ -74,8 +83,12 @@ Status Engine::StartSizing() {
     notes_.Tell(Severity::kInfo, "elastic jobs", "sizes are chosen with --steer act only");
     return OkStatus();
   }
-  FL_ASSIGN_OR_RETURN(sizing_, ElasticSizing::Create(options_.elastic, &surroundings_, &programs_, &notes_,
-                                                     options_.clock ? options_.clock : service::SteadyUnixTime));
+  FL_ASSIGN_OR_RETURN(sizing_, ElasticSizing::Create(
+                                   options_.elastic, &surroundings_, &programs_, &notes_,
+                                   [this](uint32_t job, const std::string& text) {
+                                     Account(job, std::nullopt, {.kind = "size", .text = text});
+                                   },
+                                   options_.clock ? options_.clock : service::SteadyUnixTime));
   return OkStatus();
 }
 
@@ -135,12 +148,20 @@ service::SchedulerNumbers Engine::numbers() const {
 }
 
 std::vector<service::HttpRoute> Engine::Routes() {
-  return {{.path = "/v1/slurm", .show = [this] {
-             return ToJson({.acts = surroundings_.acts,
-                            .period = options_.period,
-                            .readings = readings_.shown(),
-                            .actions = orders_.Underway(),
-                            .sizes = sizing_ == nullptr ? std::vector<ElasticView>() : sizing_->sizes().jobs});
+  return {{.path = "/v1/slurm",
+           .show =
+               [this] {
+                 return ToJson({.acts = surroundings_.acts,
+                                .period = options_.period,
+                                .readings = readings_.shown(),
+                                .actions = orders_.Underway(),
+                                .sizes = sizing_ == nullptr ? std::vector<ElasticView>() : sizing_->sizes().jobs});
+               }},
+          {.path = "/v1/slurm/account", .ask = [this](const service::HttpQuery& query) -> Result<report::Json> {
+             const auto given = query.find("job");
+             const auto job = given == query.end() ? std::nullopt : ParseWhole<uint32_t>(given->second);
+             if (!job.has_value()) return InvalidArgument("expected ?job=NUMBER, its number in Slurm");
+             return AccountJson(*job, readings_.state().get(), accounts_->Of(*job));
            }}};
 }
 
@@ -192,6 +213,8 @@ void Engine::Look(const ClusterState& state) {
     ReleaseHeldJobs(state.jobs, is_sized, &programs_, &notes_);
   }
   WriteAliveFile();
+  const Status told = accounts_->TellComments(state.jobs);
+  notes_.TellOnce("job comments", told);
 }
 
 void Engine::CleanUp(const ClusterState& state) {
@@ -225,8 +248,28 @@ void Engine::TakeTurns() {
     // An error may pass: Slurm, or the store, is away.
     StepProgress said = progress.ok() ? *std::move(progress)
                                       : StepProgress{StepProgress::Kind::kUnderway, progress.status().message(), {}};
+    AccountForStep(turn.order, said);
     orders_.Take(turn, std::move(said), Clock::now());
   }
+}
+
+void Engine::Account(uint32_t job, std::optional<uint32_t> owner, AccountEntry entry) {
+  const auto state = readings_.state();
+  const Job* seen = state == nullptr ? nullptr : FindJob(state->jobs, job);
+  if (!owner.has_value() && seen != nullptr) owner = seen->owner;
+  if (!owner.has_value()) return;  // it is gone, and with it who would ask
+  entry.at_s = UnixTime().seconds().value();
+  notes_.TellOnce("job accounts", accounts_->Add(job, *owner, std::move(entry)));
+}
+
+void Engine::AccountForStep(const StepOrder& order, const StepProgress& progress) {
+  const auto identity = model::ParseJobKey(order.job);
+  const uint32_t job = identity.has_value() ? JobNumberOf(*identity) : 0;
+  const std::string words = WordsOfStep(order, progress);
+  if (job == 0 || words.empty()) return;
+  Account(
+      job, identity->owner,
+      {.kind = "health", .text = words, .action = fmt::format("{} {}", order.action, controller::Name(order.step))});
 }
 
 std::set<uint32_t> Engine::SteeredJobs() const {

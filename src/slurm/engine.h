@@ -11,7 +11,7 @@
 //     step_orders     which orders are under way           steering_steps   how far each of them is
 //     readings        what Slurm has shown                 elastic_sizing   which elastic job gets which size
 //     host_watch      which hosts and spares are new       left_steps       since when nobody goes on with a step
-//     engine_notes    what people know already
+//     engine_notes    what people know already         job_accounts     what was done to which job, and why
 //
 // order_backend gives the orders, held_jobs releases what nobody sizes, engine_json shows all of it; none has a state.
 //
@@ -29,6 +29,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -41,6 +42,7 @@
 #include "slurm/elastic_sizing.h"
 #include "slurm/engine_notes.h"
 #include "slurm/host_watch.h"
+#include "slurm/job_accounts.h"
 #include "slurm/left_steps.h"
 #include "slurm/programs.h"
 #include "slurm/readings.h"
@@ -109,6 +111,9 @@ class Engine final : public service::SchedulerEngine {
   void CleanUp(const ClusterState& state);
   void WriteAliveFile();
   void TakeTurns();
+  // What was done to a job, for its account.
+  void Account(uint32_t job, std::optional<uint32_t> owner, AccountEntry entry);
+  void AccountForStep(const StepOrder& order, const StepProgress& progress);
   // Those of steps that are under way, and those that are stopped until the next step.
   std::set<uint32_t> SteeredJobs() const;
 
@@ -124,6 +129,7 @@ class Engine final : public service::SchedulerEngine {
   Readings readings_;
   HostWatch hosts_;
   LeftSteps left_;
+  std::unique_ptr<JobAccounts> accounts_;  // never null after Start()
   std::unique_ptr<ElasticSizing> sizing_;  // null: no sizes are chosen
   std::thread thread_;
 };

@@ -1,5 +1,7 @@
 #include "slurm/engine_json.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -66,6 +68,30 @@ report::Json ToJson(const EngineView& view) {
           {"actions", ActionsJson(view.actions)},
           {"sizes", SizesJson(view.sizes)},
           {"jobs", JobsJson(readings.state == nullptr ? std::vector<Job>() : readings.state->jobs)}};
+}
+
+Result<report::Json> AccountJson(uint32_t job, const ClusterState* state, const std::optional<JobAccount>& account) {
+  const Job* seen = state == nullptr ? nullptr : FindJob(state->jobs, job);
+  // A number that is somebody else's now: what was done was done to another job.
+  const bool is_its = account.has_value() && (seen == nullptr || seen->owner == account->owner);
+  if (seen == nullptr && !is_its) {
+    return NotFound(fmt::format("Slurm shows no job {}, and nothing was done to one", job));
+  }
+  report::Json json = {{"job", job}, {"owner", seen != nullptr ? seen->owner : account->owner}};
+  if (seen != nullptr) {
+    json["state"] = NameOf(seen->state);
+    json["held"] = seen->is_held;
+    json["restarts"] = seen->num_restarts;
+    json["hosts"] = seen->hosts;
+    json["pending_reason"] = seen->reason;
+  }
+  json["left_out"] = is_its ? account->num_left_out : 0;
+  json["entries"] = report::Json::array();
+  if (!is_its) return json;
+  for (const AccountEntry& entry : account->entries) {
+    json["entries"].push_back({{"time_s", entry.at_s}, {"kind", entry.kind}, {"text", entry.text}});
+  }
+  return json;
 }
 
 }  // namespace fairlead::slurm

@@ -52,5 +52,26 @@ TEST(EngineJsonTest, AllOfIt) {
             R"("restarts":0,"restart_cost_s":0.0,"reason":""}])");
 }
 
+TEST(EngineJsonTest, WhatWasDoneToAJob) {
+  ClusterState state;
+  state.jobs.resize(1);
+  state.jobs[0].id = 7;
+  state.jobs[0].owner = 1001;
+  state.jobs[0].num_restarts = 2;
+  state.jobs[0].state = JobState::kRunning;
+  state.jobs[0].hosts = {"h0"};
+  JobAccount account = {
+      .job = 7, .owner = 1001, .entries = {{2.5, "size", "1 node, h0"}}, .num_left_out = 3, .told = {}};
+  EXPECT_EQ(AccountJson(7, &state, account)->dump(),
+            R"({"job":7,"owner":1001,"state":"running","held":false,"restarts":2,"hosts":["h0"],"pending_reason":"",)"
+            R"("left_out":3,"entries":[{"time_s":2.5,"kind":"size","text":"1 node, h0"}]})");
+  EXPECT_EQ(AccountJson(7, nullptr, account)->dump(),
+            R"({"job":7,"owner":1001,"left_out":3,"entries":[{"time_s":2.5,"kind":"size","text":"1 node, h0"}]})");
+  EXPECT_EQ((*AccountJson(7, &state, std::nullopt))["entries"].size(), 0u);
+  account.owner = 1002;
+  EXPECT_EQ((*AccountJson(7, &state, account))["entries"].size(), 0u) << "of another job of that number";
+  EXPECT_EQ(AccountJson(8, &state, std::nullopt).status().code(), StatusCode::kNotFound);
+}
+
 }  // namespace
 }  // namespace fairlead::slurm

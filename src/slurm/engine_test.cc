@@ -292,6 +292,41 @@ TEST_F(EngineTest, ElasticJobsGetTheirSize) {
   EXPECT_THAT(Notes(), Contains(AllOf(HasSubstr("job 8"), HasSubstr("place job 8 on 4 nodes"))));
 }
 
+// The account of a job, as `fairlead explain job slurm-8` asks for it.
+TEST_F(EngineTest, WhatWasDoneToAJobIsInItsCommentAndItsAccount) {
+  programs_.With([](FakeSlurm& slurm) { return slurm.jobs[8] = WaitingElastic(), 0; });
+  options_.elastic.jobs.partitions = {"train"};
+  Start(true);
+  const auto comment = [this](uint32_t job) {
+    return programs_.With([job](FakeSlurm& slurm) { return slurm.jobs[job].comment; });
+  };
+  const auto account = [this](const std::string& job) {
+    const auto json = engine_->Routes()[1].ask({{"job", job}});
+    return json.ok() ? json->at("entries").dump() : json.status().message();
+  };
+  WaitUntil([&] { return comment(8).find("fairlead_account") != std::string::npos; });
+  // h0 and h1 are those of job 7; all six hosts are at one leaf.
+  EXPECT_THAT(comment(8), AllOf(testing::StartsWith(R"({"fairlead": {"steps": 900}, "fairlead_account": "20)"),
+                                HasSubstr("Z 4 nodes, h(2-5), which meet at the same leaves: started"),
+                                testing::EndsWith(R"("})")));
+  EXPECT_THAT(account("8"),
+              HasSubstr(R"("kind":"size","text":"4 nodes, h[2-5], which meet at the same leaves: started)"));
+  EXPECT_EQ(account("7"), "[]") << "nothing was done to it";
+  EXPECT_EQ(comment(7), "");
+  EXPECT_TRUE(Do(Action(1, controller::IsolateHost{HostId(1)})).succeeded);
+  EXPECT_TRUE(Do(Action(2, controller::StopJob{JobId(3)})).succeeded);
+  WaitUntil([&] { return comment(7).find("stopped") != std::string::npos; });
+  EXPECT_THAT(comment(7), AllOf(testing::StartsWith("[fairlead: 20"), HasSubstr("finding 9: rank 1 is stopped"),
+                                HasSubstr("h1 is isolated")));
+  EXPECT_THAT(account("7"), HasSubstr("stopped, to be restarted on other hosts: finding 9: rank 1 is stopped"));
+  EXPECT_EQ(engine_->Routes()[1].path, "/v1/slurm/account");
+  EXPECT_EQ(engine_->Routes()[1].ask({{"job", "99"}}).status().code(), StatusCode::kNotFound);
+  for (const char* job : {"", "x", "-1", "99999999999", "8 "}) {
+    EXPECT_EQ(engine_->Routes()[1].ask({{"job", job}}).status().code(), StatusCode::kInvalidArgument) << job;
+  }
+  EXPECT_EQ(engine_->Routes()[1].ask({}).status().code(), StatusCode::kInvalidArgument);
+}
+
 TEST_F(EngineTest, LookingOnlyNoSizeIsChosen) {
   programs_.With([](FakeSlurm& slurm) { return slurm.jobs[8] = WaitingElastic(), 0; });
   options_.elastic.jobs.partitions = {"train"};

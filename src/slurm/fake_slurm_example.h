@@ -172,6 +172,10 @@ class FakeSlurm : public Programs {
       return "";
     }
     if (given.contains("Nice")) job->nice = std::stoi(given["Nice"]);
+    if (given.contains("Comment")) {
+      if (given["Comment"].size() > 1024) return "Pathname of a file, directory or other parameter too long";
+      job->comment = given["Comment"];
+    }
     if (given.contains("AdminComment")) job->admin_comment = given["AdminComment"];
     if (given.contains("ReservationName")) job->reservation = given["ReservationName"];
     return given.contains("NumNodes") ? Resize(given, job) : "";
@@ -233,6 +237,7 @@ class FakeSlurm : public Programs {
     if (command.back() == "%A|%n|%x|") {
       return fmt::format("{}|{}|{}|\n", wanted, fmt::join(j.required, ","), fmt::join(j.excluded, ","));
     }
+    if (command.back() == "%A|%k") return fmt::format("{}|{}\n", wanted, j.comment.empty() ? "(null)" : j.comment);
     return command.back() == "--json" ? JsonOf(wanted, j) : LineOf(wanted, j);
   }
 

@@ -68,6 +68,13 @@ void Describe(Archive& archive, Record& order) {
   archive.Required("nice", order.nice);
 }
 
+template <class Archive, codec::IsRecord<SetComment> Record>
+void Describe(Archive& archive, Record& order) {
+  archive.Required("job", order.job);
+  archive.Required("owner", order.owner);
+  archive.Required("text", order.text);
+}
+
 template <class Archive, codec::IsRecord<SetReservation> Record>
 void Describe(Archive& archive, Record& wish) {
   archive.Required("name", wish.name);
@@ -93,6 +100,7 @@ void Describe(Archive& archive, Record& record) {
   archive.template OneOf<HoldJob>("hold_job", record.operation);
   archive.template OneOf<LeaveReservation>("leave_reservation", record.operation);
   archive.template OneOf<SetNice>("set_nice", record.operation);
+  archive.template OneOf<SetComment>("set_comment", record.operation);
   archive.template OneOf<SetReservation>("set_reservation", record.operation);
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "slurm/cluster_reader.h"
+#include "slurm/job_comment.h"
 #include "slurm/writer.h"
 #include "store/memory_store.h"
 
@@ -66,6 +67,15 @@ class LiveSlurmTest : public testing::Test {
     }
     ADD_FAILURE() << "job " << id << " does not run";
     return {};
+  }
+  // What comes next finds hosts that do not change.
+  void WaitUntilIdle() {
+    for (int i = 0; i < 200; ++i) {
+      const auto state = reader_.ReadAll();
+      if (state.ok() && std::ranges::none_of(state->nodes, &Node::is_busy)) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    ADD_FAILURE() << "hosts are busy still";
   }
   Outcome Carry(const Operation& operation) {
     const auto outcome = Writer(&programs_, &store_).Carry(operation);
@@ -167,6 +177,42 @@ TEST_F(LiveSlurmTest, ARefusalLeavesNoJobHeld) {
   EXPECT_THAT(outcome.message, HasSubstr("nvalid"));
   EXPECT_FALSE(reader_.ReadJobLine(id)->is_held);
   Cancel(id);
+}
+
+// Comments of users are handed on byte by byte, and ours is beside them once, also after a kill before and after the
+// command. The longest one is what Slurm takes.
+TEST_F(LiveSlurmTest, AnyCommentKeepsWhatItsUserWrote) {
+  const uint32_t id = Submit({"-N1", "--ntasks-per-node=1"});
+  const uint32_t strangers = Submit({"-N1", "--ntasks-per-node=1", "--oversubscribe", "--comment=a stranger's"});
+  const uint32_t owner = WaitUntilRunning(id).owner;
+  const std::string job = fmt::format("JobId={}", id);
+  for (const std::string& users : std::vector<std::string>{
+           "my best run", "a \"quoted\" one", "semi; $(reboot) `reboot` | 'x' \\n", "two\nlines\tJobId=1 Comment=evil",
+           "{\"APS\": {\"max_requeue_times\": 3}}", "\xc3\xa4 \xe2\x82\xac", "a=b=c", "  blanks  ", "--help",
+           fmt::format("{}|x", id), std::string(900, 'u')}) {
+    ASSERT_TRUE(programs_.Run({"scontrol", "update", job, "Comment=" + users}).ok()) << users;
+    EXPECT_EQ(reader_.ReadComment(id).value(), users);
+    for (const bool is_after : {false, true}) {
+      const SetComment order = {id, owner, fmt::format("2 nodes; \"{}\"", is_after)};
+      MortalPrograms mortal(&programs_, 0, is_after);
+      EXPECT_THROW((void)Writer(&mortal, &store_).Carry(order), Killed);
+      ASSERT_EQ(Writer(&programs_, &store_).Resume().value().at(0).outcome.kind, Outcome::Kind::kDone);
+      EXPECT_EQ(reader_.ReadComment(id).value(), *CommentWithAccount(users, order.text)) << users;
+    }
+    EXPECT_EQ(Carry(SetComment{id, owner, std::string(2000, 'x')}).kind, Outcome::Kind::kDone);
+    EXPECT_LE(reader_.ReadComment(id)->size(), kJobCommentBytesMax);
+  }
+  EXPECT_EQ(reader_.ReadComment(id)->size(), kJobCommentBytesMax) << "Slurm took the longest";
+  ASSERT_TRUE(programs_.Run({"scontrol", "update", job, "Comment=" + std::string(kJobCommentBytesMax, 'u')}).ok());
+  EXPECT_EQ(Carry(SetComment{id, owner, "2 nodes"}).kind, Outcome::Kind::kGivenUp);
+  EXPECT_FALSE(programs_.Run({"scontrol", "update", job, "Comment=" + std::string(kJobCommentBytesMax + 1, 'u')}).ok());
+  EXPECT_EQ(Carry(SetComment{strangers, owner + 1, "2 nodes"}).kind, Outcome::Kind::kGivenUp);
+  EXPECT_EQ(reader_.ReadComment(strangers).value(), "a stranger's");
+  EXPECT_EQ(reader_.ReadComment(4'000'000).status().code(), StatusCode::kNotFound);
+  EXPECT_TRUE(store_.List("")->empty());
+  Cancel(id);
+  Cancel(strangers);
+  WaitUntilIdle();
 }
 
 // Not a test of correctness: prints what a reading costs, its programs included.

@@ -11,6 +11,7 @@
 #include "base/overloaded.h"
 #include "base/printable_ascii.h"
 #include "base/whole_number.h"
+#include "slurm/job_comment.h"
 #include "slurm/job_wish.h"
 
 namespace fairlead::slurm {
@@ -210,6 +211,16 @@ Step PlanNice(const SetNice& order, const std::optional<Job>& job) {
              fmt::format("nice of job {}", order.job));
 }
 
+Step PlanComment(const SetComment& order, const std::optional<Job>& job) {
+  if (const std::string fault = WhyNot(job, order.job, order.owner); !fault.empty()) return GiveUp(fault);
+  if (!job->is_single) return GiveUp(fmt::format("job {} is several", order.job));
+  const std::optional<std::string> wanted = CommentWithAccount(job->comment, order.text);
+  if (!wanted.has_value()) return GiveUp(fmt::format("the comment of job {} has no room", order.job));
+  if (*wanted == job->comment) return IsSo(fmt::format("job {} has it in its comment", order.job));
+  return Run({{"scontrol", "update", fmt::format("JobId={}", order.job), "Comment=" + *wanted}},
+             fmt::format("write the comment of job {}", order.job));
+}
+
 // What it has on each node now it gets on each again.
 template <class Change>
 void SetShares(const Job& job, Change* change) {
@@ -262,6 +273,7 @@ Step PlanStep(const Operation& operation, const Observation& seen) {
                                [&](const StopJob& stop) { return PlanStop(stop, seen.job); },
                                [&](const HoldJob& hold) { return PlanHold(hold, seen.job); },
                                [&](const SetNice& order) { return PlanNice(order, seen.job); },
+                               [&](const SetComment& order) { return PlanComment(order, seen.job); },
                                [&](const SetReservation& wish) { return PlanReservation(wish, seen.reservation); },
                                [&](const LeaveReservation& leave) { return PlanLeave(leave, seen); }},
                     operation);
@@ -272,6 +284,7 @@ std::optional<uint32_t> JobOf(const Operation& operation) {
                                [](const StopJob& stop) { return std::optional(stop.job); },
                                [](const HoldJob& hold) { return std::optional(hold.job); },
                                [](const SetNice& order) { return std::optional(order.job); },
+                               [](const SetComment& order) { return std::optional(order.job); },
                                [](const LeaveReservation& leave) { return std::optional(leave.job); },
                                [](const auto&) { return std::optional<uint32_t>(); }},
                     operation);
@@ -295,6 +308,8 @@ std::optional<std::string> ReservationOf(const Operation& operation) {
 std::string SubjectOf(const Operation& operation) {
   if (const auto reservation = ReservationOf(operation)) return "reservation " + *reservation;
   if (const auto host = HostOf(operation)) return "host " + *host;
+  // Beside whatever else is done to the job.
+  if (const auto* comment = std::get_if<SetComment>(&operation)) return fmt::format("job {} comment", comment->job);
   return fmt::format("job {}", JobOf(operation).value());
 }
 
@@ -406,6 +421,7 @@ std::string Describe(const Operation& operation) {
           [](const StopJob& stop) { return fmt::format("stop job {}", stop.job); },
           [](const HoldJob& hold) { return fmt::format("hold job {}", hold.job); },
           [](const SetNice& order) { return fmt::format("give job {} nice {}", order.job, order.nice); },
+          [](const SetComment& order) { return fmt::format("write the comment of job {}", order.job); },
           [](const LeaveReservation& leave) { return fmt::format("take job {} out of {}", leave.job, leave.name); },
           [](const SetReservation& wish) {
             return fmt::format("reserve {} hosts as {}", wish.hosts.size(), wish.name);

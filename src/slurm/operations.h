@@ -24,7 +24,7 @@
 //             grown can't shrink; a requeued job waits for 120 s unless StartTime says otherwise, and StartTime=now
 //             lets it fail; of a pending job that ran before squeue shows the nodes that it had, not those that it is
 //             to get; an isolation by State=DOWN ends by itself (ReturnToService=2), so it is DRAIN; reservations have
-//             no Nodes+=.
+//             no Nodes+=; nor has a comment a +=, so that what its user writes between look and step is lost.
 // Guarantees  pure: the same operation and observation, the same step.
 #pragma once
 
@@ -100,6 +100,13 @@ struct SetNice {
   int32_t nice = 0;
 };
 
+// What we did to the job stands in its comment, beside what its user wrote (slurm/job_comment.h).
+struct SetComment {
+  uint32_t job = 0;
+  uint32_t owner = 0;
+  std::string text;  // made fit for a comment as it is carried out
+};
+
 // The reservation has exactly these hosts and users, without end; without hosts there is none. It may have hosts of
 // others, so that one is in the next reservation before it has left the last.
 struct SetReservation {
@@ -115,15 +122,15 @@ struct LeaveReservation {
   uint32_t owner = 0;
 };
 
-using Operation =
-    std::variant<DrainHost, ReturnHost, PlaceJob, StopJob, HoldJob, SetNice, SetReservation, LeaveReservation>;
+using Operation = std::variant<DrainHost, ReturnHost, PlaceJob, StopJob, HoldJob, SetNice, SetComment, SetReservation,
+                               LeaveReservation>;
 
 // Words by which fairlead-watchdog knows a job that we have stopped. Operators alone can write them.
 inline constexpr char kStoppedMark[] = "fairlead:v1 stopped";
 
 // Of what the operation is about; what Slurm does not have is missing.
 struct Observation {
-  std::optional<Job> job;
+  std::optional<Job> job;  // with its comment where that is to be changed
   std::optional<Node> node;
   std::optional<Reservation> reservation;
 };

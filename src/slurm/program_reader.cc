@@ -66,6 +66,19 @@ Status ProgramReader::ReadWishes(Job* job) {
   return OkStatus();
 }
 
+// One job is asked for, and the number stands before it: all that follows is the comment, whatever is in it.
+Result<std::string> ProgramReader::ReadComment(uint32_t id) {
+  FL_ASSIGN_OR_RETURN(const std::string text,
+                      programs_.Run({"squeue", "-h", "-a", "-t", "all", "-j", std::to_string(id), "-o", "%A|%k"}));
+  const std::string own = fmt::format("{}|", id);
+  if (text.empty()) return NotFound(fmt::format("Slurm has no job {}", id));
+  if (!text.starts_with(own) || !text.ends_with('\n')) {
+    return InvalidArgument(fmt::format("Slurm's answer: expected job {} and its comment", id));
+  }
+  std::string comment = text.substr(own.size(), text.size() - own.size() - 1);
+  return comment == "(null)" ? std::string() : comment;
+}
+
 Result<Node> ProgramReader::ReadNode(const std::string& name) {
   FL_ASSIGN_OR_RETURN(const std::string text, programs_.Run({"scontrol", "show", "node", "-o", name}));
   return TheOne(ReadNodeLines(text), "node " + name);

@@ -121,6 +121,15 @@ Status Writer::Abandon(const Operation& operation, std::string* message) {
   return OkStatus();
 }
 
+Status Writer::AbandonSubject(const std::string& subject) {
+  FL_ASSIGN_OR_RETURN(const auto recorded, ReadIntentions(store_));
+  for (const auto& [number, operation] : recorded) {
+    std::string message;
+    if (SubjectOf(operation) == subject) FL_RETURN_IF_ERROR(Abandon(operation, &message));
+  }
+  return OkStatus();
+}
+
 Status Writer::ReleaseStopped(const StopJob& stopped, std::string* message) {
   FL_ASSIGN_OR_RETURN(const Observation seen, Look(stopped));
   const std::vector<Command> commands = PlanRelease(stopped, seen);
@@ -137,6 +146,12 @@ Result<Observation> Writer::Look(const Operation& operation) {
   Observation seen;
   if (const auto host = HostOf(operation)) FL_RETURN_IF_ERROR(Take(reader_.ReadNode(*host), &seen.node));
   if (const auto job = JobOf(operation)) FL_RETURN_IF_ERROR(Take(reader_.ReadJobLine(*job), &seen.job));
+  if (std::holds_alternative<SetComment>(operation) && seen.job.has_value() && seen.job->is_single) {
+    std::optional<std::string> comment;
+    FL_RETURN_IF_ERROR(Take(reader_.ReadComment(seen.job->id), &comment));
+    if (!comment.has_value()) seen.job.reset();
+    if (comment.has_value()) seen.job->comment = *std::move(comment);
+  }
   if (const auto name = ReservationOf(operation)) {
     FL_ASSIGN_OR_RETURN(const auto reservations, reader_.ReadReservations());
     for (const Reservation& one : reservations) {

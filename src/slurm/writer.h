@@ -70,6 +70,8 @@ class Writer {
   // Takes a recorded operation back, as far as it can be: a job that it holds is released as it is. Nothing where it
   // is not recorded. Errors: as Carry(); the record stays.
   Status Abandon(const Operation& operation, std::string* message);
+  // The same of what is recorded about a subject, whatever it is.
+  Status AbandonSubject(const std::string& subject);
   // Releases a job that was stopped, and forgets that it was. Errors: as Carry(); it stays stopped.
   Status ReleaseStopped(const StopJob& stopped, std::string* message);
 

@@ -178,6 +178,24 @@ struct SizeList {
   std::vector<SizedJob> sizes;
 };
 
+// What the controller did to a job of Slurm, and why.
+struct SlurmAccountEntry {
+  double time_s = 0;  // since 1970
+  std::string kind;   // "size", "health"
+  std::string text;
+};
+struct SlurmAccount {
+  uint32_t job = 0;
+  uint32_t owner = 0;
+  std::optional<std::string> state;  // in Slurm; unset: Slurm does not show it any more
+  bool held = false;
+  uint32_t restarts = 0;
+  std::vector<std::string> hosts;
+  std::string pending_reason;  // of Slurm
+  uint64_t left_out = 0;       // entries that are older
+  std::vector<SlurmAccountEntry> entries;
+};
+
 template <class Archive, codec::IsRecord<LiveJob> Record>
 void Describe(Archive& archive, Record& job) {
   archive.Required("name", job.name);
@@ -337,6 +355,26 @@ void Describe(Archive& archive, Record& job) {
   archive.Optional("restarts", job.restarts);
   archive.Optional("restart_cost_s", job.restart_cost_s);
   archive.Optional("reason", job.reason);
+}
+
+template <class Archive, codec::IsRecord<SlurmAccountEntry> Record>
+void Describe(Archive& archive, Record& entry) {
+  archive.Required("time_s", entry.time_s);
+  archive.Optional("kind", entry.kind);
+  archive.Required("text", entry.text);
+}
+
+template <class Archive, codec::IsRecord<SlurmAccount> Record>
+void Describe(Archive& archive, Record& account) {
+  archive.Required("job", account.job);
+  archive.Optional("owner", account.owner);
+  archive.Optional("state", account.state);
+  archive.Optional("held", account.held);
+  archive.Optional("restarts", account.restarts);
+  archive.Optional("hosts", account.hosts);
+  archive.Optional("pending_reason", account.pending_reason);
+  archive.Optional("left_out", account.left_out);
+  archive.Required("entries", account.entries);
 }
 
 template <class Archive, codec::IsRecord<SizeList> Record>

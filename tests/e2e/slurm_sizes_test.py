@@ -142,6 +142,7 @@ class SlurmSizesTest(unittest.TestCase):
         self.wait_until(lambda: len(self.runs_of(first)) > 1, "first job at another size")
         self.assertLess(self.runs_of(first)[1][0], NUM_HOSTS)
         self.assertGreater(self.runs_of(first)[1][1], 50, "it goes on from its checkpoint")
+        self.check_account(first, second)
         self.wait_until(lambda: self.final(second), "end of the second job")
         # To how many, its measured speeds decide: beside other work the greatest size need not have been the fastest.
         self.wait_until(lambda: self.nodes_of(first) > NUM_HOSTS // 2, "first job that grows again")
@@ -152,6 +153,25 @@ class SlurmSizesTest(unittest.TestCase):
         self.assertRegex(shown, rf"(?m)^ *{first} +[456] +1-6 +20,000 .*resized: place 1 of 1")
         self.cluster.run("scancel", first)
         self.wait_until(lambda: not self.get("/v1/slurm")["sizes"], "end of all")
+
+    def check_account(self, first, second):
+        """What was done to the first job stands in its comment, beside its user's wish, and is explained."""
+        lost = f"slurm-{second} gets "
+        self.wait_until(lambda: lost in self.comment(first), "account in the comment")
+        wish = json.loads(self.comment(first))
+        self.assertEqual(wish["fairlead"]["steps"], 20000, "what its user wrote")
+        self.assertRegex(wish["fairlead_account"], r"^20\d\d-\d\d-\d\dT\d\d:\d\dZ \d nodes?, ")
+        explained = self.cluster.run(str(FAIRLEAD), "explain", "job", f"slurm-{first}", "--server", self.page)
+        for expected in (f"job {first} of user ", "What Fairlead did", "6 nodes, h[0-5], which reach one another without a core switch",
+                         ": started: place 1 of 1", lost, "a restart costs"):
+            self.assertIn(expected, " ".join(explained.split()))
+        account = json.loads(self.cluster.run(str(FAIRLEAD), "explain", "job", f"slurm-{first}", "--server", self.page, "--json", "-"))
+        self.assertEqual((account["job"], [entry["kind"] for entry in account["entries"]][0]), (int(first), "size"))
+        unknown = self.cluster.run(str(FAIRLEAD), "explain", "job", "slurm-999999", "--server", self.page, fails=True)
+        self.assertIn("Slurm shows no job 999999, and nothing was done to one", unknown)
+
+    def comment(self, job):
+        return self.cluster.run("squeue", "-h", "-j", job, "-o", "%k").strip()
 
     def test_2_ten_jobs_while_everything_is_killed(self):
         chance = random.Random(3)
@@ -199,6 +219,7 @@ class SlurmSizesTest(unittest.TestCase):
             self.assertEqual(len(restarts), len(set(restarts)), f"started twice: {self.runs_of(job)}")
         self.assertEqual((self.cluster.state(stranger), self.cluster.value(stranger, "Restarts")), ("RUNNING", "0"))
         self.assertEqual((self.cluster.state(held), self.cluster.value(held, "Priority")), ("PENDING", "0"), "its user holds it")
+        self.assertEqual((self.comment(stranger), self.comment(held)), ("(null)", "fairlead"), "nothing was done to them")
 
     def test_3_a_dead_brain_stops_no_cluster(self):
         self.start_controller()

@@ -170,6 +170,15 @@ exec {PYTHON} {self.folder}/slurm_player.py {self.folder}/plugin {self.folder}/j
         self.wait_until(lambda: not self.get("/v1/steering")["open_actions"], "end")
         self.assertEqual((cluster.value(job, "Restarts"), cluster.value(job, "UserId")[:7]), ("1", "nobody("))
         self.assertIn(cluster.value(job, "AdminComment"), (None, "", "(null)"))
+        # What was done to it, once each, however often the controller was killed; and nothing about others.
+        comment = lambda one: cluster.run("squeue", "-h", "-j", one, "-o", "%k").strip()
+        self.wait_until(lambda: "restarted on h(0,5)" in comment(job), "account in the comment")
+        counts = [comment(job).count(words) for words in ("h1 is isolated", "stopped, to be restarted", "finding 1: ")]
+        self.assertEqual(counts, [1, 1, 3], comment(job))
+        self.assertEqual((comment(stranger), comment(waiting)), ("(null)", "(null)"))
+        explained = " ".join(cluster.run(str(FAIRLEAD), "explain", "job", f"slurm-{job}", "--server", self.page).split())
+        for expected in ("restarted on h[0,5]: finding 1: ", "The controller knows no connection of this job now"):
+            self.assertIn(expected, explained)
         self.assertEqual((cluster.state(stranger), cluster.value(stranger, "Restarts")), ("RUNNING", "0"))
         self.assertEqual(cluster.state(waiting), "PENDING")
         self.assertEqual(re.findall(r"ReservationName=(\S+)", cluster.run("scontrol", "show", "reservation", "-o")), ["fairlead_spares"])

@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "base/whole_number.h"
 #include "cli/fact_lines.h"
 #include "report/number_format.h"
 #include "report/printable_text.h"
@@ -275,6 +276,44 @@ Document DescribeJob(const wire::LiveJob& job, const ClusterState& state, const 
   const auto findings = FindingsOf(state, [&](const wire::LiveFinding& finding) { return finding.job == job.name; });
   if (!findings.empty()) document += Titled("Findings", FindingTable(findings, true));
   if (!connections.connections.empty()) document += Titled("Connections", ConnectionTable(connections));
+  return document;
+}
+
+std::optional<uint32_t> SlurmNumberOf(std::string_view name) {
+  constexpr std::string_view kSlurm = "slurm-";
+  size_t begin = 0;
+  if (!name.starts_with(kSlurm)) {
+    begin = name.rfind('.');
+    if (begin++ == std::string_view::npos || !name.substr(begin).starts_with(kSlurm)) return std::nullopt;
+  }
+  name.remove_prefix(begin + kSlurm.size());
+  return ParseWhole<uint32_t>(name.substr(0, name.find('@')));
+}
+
+Document DescribeSlurmJob(const wire::SlurmAccount& account, const wire::SizedJob* size) {
+  FactLines facts;
+  facts.Add("in Slurm", fmt::format("job {} of user {}", account.job, account.owner));
+  std::string state = account.state.value_or("not shown any more");
+  if (account.held) state += ", held";
+  if (!account.hosts.empty()) {
+    state += fmt::format(" on {}: {}", FormatCount(account.hosts.size(), "host"), fmt::join(account.hosts, ", "));
+  }
+  if (!account.pending_reason.empty()) state += fmt::format(" ({})", account.pending_reason);
+  facts.Add("state", state);
+  if (account.restarts > 0) facts.Add("restarts", FormatCount(account.restarts));
+  if (size != nullptr) {
+    facts.Add("size", fmt::format("{} of {} to {} nodes: {}", size->nodes, size->nodes_min, size->nodes_max,
+                                  size->reason.empty() ? "not decided yet" : size->reason));
+    facts.Add("a restart costs", report::FormatDuration(size->restart_cost_s));
+  }
+  Document document = facts.Take();
+  if (account.entries.empty()) return document += "\nFairlead has done nothing to this job.\n";
+  TextTable table({Name("time", "UTC"), Name("about"), Name("what was done, and why")});
+  for (const wire::SlurmAccountEntry& entry : account.entries) {
+    table.AddRow({UtcText(entry.time_s), report::CleanText(entry.kind), report::CleanText(entry.text)});
+  }
+  document += Titled("What Fairlead did", Document(std::move(table)));
+  if (account.left_out > 0) document += fmt::format("and {} before\n", FormatCount(account.left_out));
   return document;
 }
 

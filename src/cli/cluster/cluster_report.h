@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,6 +61,10 @@ std::string ClusterSummary(const ClusterState& state);
 // All that is known of one.
 report::Document DescribeJob(const wire::LiveJob& job, const ClusterState& state,
                              const wire::ConnectionList& connections);
+// Of a job of Slurm: how it is there, what was done to it and why. Args: size: null: it is not elastic.
+report::Document DescribeSlurmJob(const wire::SlurmAccount& account, const wire::SizedJob* size);
+// "slurm-4711", or a job's name that ends in ".slurm-4711" or has an owner behind it: 4711. Nothing: it names none.
+std::optional<uint32_t> SlurmNumberOf(std::string_view name);
 report::Document DescribeLink(const wire::LiveLink& link, const wire::ConnectionList& connections);
 report::Document DescribeHost(const wire::LiveHost& host, const ClusterState& state,
                               const wire::ConnectionList& connections);

@@ -187,5 +187,48 @@ TEST(SizeTable, WhatEachElasticJobHasAndWhy) {
                                           HasSubstr("4712,0,0-0,")));
 }
 
+TEST(DescribeSlurmJob, WhatWasDoneAndWhy) {
+  wire::SlurmAccount account = {
+      .job = 4711,
+      .owner = 1001,
+      .state = "running",
+      .restarts = 2,
+      .hosts = {"h0", "h1"},
+      .pending_reason = {},
+      .left_out = 3,
+      .entries = {{.time_s = 0, .kind = "size", .text = "2 nodes, h[0-1]: shrunk; slurm-9 gets h2 of it"},
+                  {.time_s = 60, .kind = "health", .text = "h3 is isolated: finding 7\x1b[31m"}}};
+  const wire::SizedJob size = {
+      .job = 4711, .nodes_min = 1, .nodes_max = 8, .nodes = 2, .steps = {}, .restart_cost_s = 42, .reason = "shrunk"};
+  EXPECT_THAT(Text(DescribeSlurmJob(account, &size)),
+              AllOf(HasSubstr("in Slurm:        job 4711 of user 1001\n"),
+                    HasSubstr("state:           running on 2 hosts: h0, h1\n"), HasSubstr("restarts:        2\n"),
+                    HasSubstr("size:            2 of 1 to 8 nodes: shrunk\n"), HasSubstr("a restart costs: 42 s\n"),
+                    HasSubstr("1970-01-01 00:00:00"), HasSubstr("slurm-9 gets h2 of it"), HasSubstr("h3 is isolated"),
+                    HasSubstr("and 3 before"), Not(HasSubstr("\x1b"))));
+  account = {.job = 4711,
+             .owner = 1001,
+             .state = "pending",
+             .held = true,
+             .hosts = {},
+             .pending_reason = "Resources",
+             .entries = {}};
+  EXPECT_THAT(Text(DescribeSlurmJob(account, nullptr)),
+              AllOf(HasSubstr("state:           pending, held (Resources)\n"),
+                    HasSubstr("Fairlead has done nothing to this job."), Not(HasSubstr("size:"))));
+  account.state.reset();
+  EXPECT_THAT(Text(DescribeSlurmJob(account, nullptr)), HasSubstr("not shown any more"));
+}
+
+TEST(DescribeSlurmJob, NumbersInNames) {
+  EXPECT_EQ(SlurmNumberOf("slurm-4711"), 4711u);
+  EXPECT_EQ(SlurmNumberOf("slurm-7@1001.slurm-7"), 7u);
+  EXPECT_EQ(SlurmNumberOf("gpt@1001.slurm-8"), 8u);
+  for (const char* none :
+       {"", "slurm-", "slurm-x", "gpt", "gpt.", "gpt@1001", "4711", "slurm-99999999999", "xslurm-1"}) {
+    EXPECT_FALSE(SlurmNumberOf(none).has_value()) << none;
+  }
+}
+
 }  // namespace
 }  // namespace fairlead::cli

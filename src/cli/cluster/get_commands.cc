@@ -204,14 +204,51 @@ const Item* FindNamed(const std::vector<Item>& items, const std::string& name) {
   return found == items.end() ? nullptr : &*found;
 }
 
+std::string AccountPath(uint32_t job) { return fmt::format("/v1/slurm/account?job={}", job); }
+
+// By its name, or by its number in Slurm, "slurm-4711": then it is what agents see of it, what Slurm shows of it, or
+// both.
+Result<Document> DescribeOneJob(const DescribeOptions& options, const ClusterState& state, ControllerHttp* controller) {
+  const wire::LiveJob* job = FindNamed(state.jobs, options.name);
+  const auto number = SlurmNumberOf(options.name);
+  if (job == nullptr && number.has_value()) {
+    const auto found = std::ranges::find_if(
+        state.jobs, [&number](const wire::LiveJob& one) { return SlurmNumberOf(one.name) == number; });
+    if (found != state.jobs.end()) job = &*found;
+  }
+  Document document;
+  std::string why;
+  if (number.has_value()) {
+    const auto account = controller->Get<wire::SlurmAccount>(AccountPath(*number));
+    if (!account.ok()) why = account.status().message();
+    // A controller that chooses no sizes has none to show.
+    const auto sizes = controller->Get<wire::SizeList>("/v1/slurm");
+    const wire::SizedJob* size = nullptr;
+    if (sizes.ok()) {
+      const auto found = std::ranges::find(sizes->sizes, *number, &wire::SizedJob::job);
+      if (found != sizes->sizes.end()) size = &*found;
+    }
+    if (account.ok()) document += DescribeSlurmJob(*account, size);
+  }
+  if (job == nullptr && document.empty()) {
+    return why.empty() ? NoSuch(options, "jobs")
+                       : InvalidArgument(fmt::format("{}; {}", why, NoSuch(options, "jobs").message()));
+  }
+  if (job == nullptr) {
+    std::vector<wire::LiveFinding> findings;
+    std::ranges::copy_if(state.findings, std::back_inserter(findings),
+                         [&number](const wire::LiveFinding& finding) { return SlurmNumberOf(finding.job) == number; });
+    if (!findings.empty()) document += "\nFindings\n\n" + FindingTable(findings, true);
+    return document += "\nThe controller knows no connection of this job now.\n";
+  }
+  FL_ASSIGN_OR_RETURN(const wire::ConnectionList connections, AskForConnections(controller, job->name, 1000));
+  if (!document.empty()) document += "\nOn the network\n\n";
+  return document += DescribeJob(*job, state, connections);
+}
+
 Result<Document> Describe(const DescribeOptions& options, ControllerHttp* controller) {
   FL_ASSIGN_OR_RETURN(const ClusterState state, AskForState(controller));
-  if (options.kind == "job") {
-    const wire::LiveJob* const job = FindNamed(state.jobs, options.name);
-    if (job == nullptr) return NoSuch(options, "jobs");
-    FL_ASSIGN_OR_RETURN(const wire::ConnectionList connections, AskForConnections(controller, job->name, 1000));
-    return DescribeJob(*job, state, connections);
-  }
+  if (options.kind == "job") return DescribeOneJob(options, state, controller);
   wire::LinkList links;
   if (options.kind == "link") {
     FL_ASSIGN_OR_RETURN(links, controller->Get<wire::LinkList>(ListPath("links", {{"beside", options.name}})));
@@ -261,15 +298,30 @@ int DescribeOneFinding(const DescribeOptions& options, ControllerHttp* controlle
   return files->status().ok() ? kExitOk : ReportError(files->status());
 }
 
+// What was done to a job of Slurm, as the controller says it.
+int WriteAccount(const DescribeOptions& options, uint32_t job, ControllerHttp* controller) {
+  auto files = OutputFiles::Prepare(options.output);
+  if (!files.ok()) return ReportError(files.status());
+  const auto json = controller->Get(AccountPath(job));
+  if (!json.ok()) return ReportError(json.status());
+  files->WriteJson("JSON", [&] { return report::Dump(*json); });
+  return files->status().ok() ? kExitOk : ReportError(files->status());
+}
+
 int RunDescribe(const DescribeOptions& options) {
   auto controller = ControllerHttp::Open(options.http);
   if (!controller.ok()) return ReportError(controller.status());
   if (options.kind == "finding") return DescribeOneFinding(options, &*controller);
+  const auto slurm_job = options.kind == "job" ? SlurmNumberOf(options.name) : std::nullopt;
+  if (slurm_job.has_value() && !options.page.is_wanted() && options.otlp.empty() && !options.output.json.empty()) {
+    return WriteAccount(options, *slurm_job, &*controller);
+  }
   const bool is_for_findings = options.page.is_wanted() || !options.otlp.empty() || !options.output.json.empty();
   if (is_for_findings) {
-    return ReportError(InvalidArgument(fmt::format(
-        "--html, --figures, --otlp and --json are for findings; lists are JSON with `fairlead get {}s --json -`",
-        options.kind)));
+    return ReportError(
+        InvalidArgument(fmt::format("--html, --figures, --otlp and --json are for findings (and --json for jobs "
+                                    "slurm-NUMBER); lists are JSON with `fairlead get {}s --json -`",
+                                    options.kind)));
   }
   const auto document = Describe(options, &*controller);
   if (!document.ok()) return ReportError(document.status());
@@ -360,7 +412,8 @@ void AddDescribeCommand(CLI::App& app, Invocation* invocation) {
   describe->add_option("KIND", options->kind, "What it is")
       ->required()
       ->check(OneOf(std::vector<std::string>{"job", "link", "host", "finding"}));
-  describe->add_option("NAME", options->name, "Its name; for a finding, its number")->required();
+  describe->add_option("NAME", options->name, "Its name; for a finding, its number; for a job of Slurm, slurm-NUMBER")
+      ->required();
   AddPageOptions(describe, &options->page);
   describe
       ->add_option(
@@ -369,8 +422,12 @@ void AddDescribeCommand(CLI::App& app, Invocation* invocation) {
           "FILE; - prints only the trace")
       ->type_name("FILE");
   AddServerOptions(describe, &options->http);
-  AddOutputOptions(describe, &options->output, "Write the finding as JSON to FILE; - prints only JSON");
-  describe->footer("Example: fairlead describe finding 7 --html finding-7.html");
+  AddOutputOptions(describe, &options->output,
+                   "Write the finding, or what was done to a job of Slurm, as JSON to FILE; - prints only "
+                   "JSON");
+  describe->footer(
+      "Example: fairlead describe finding 7 --html finding-7.html\n"
+      "         fairlead describe job slurm-4711 --server controller:8080");
   describe->callback([options, invocation] { invocation->exit_code = RunDescribe(*options); });
 }
 

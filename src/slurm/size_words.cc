@@ -1,0 +1,68 @@
+#include "slurm/size_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "slurm/host_list.h"
+
+namespace fairlead::slurm {
+namespace {
+
+bool IsIn(const std::vector<std::string>& hosts, const std::string& host) {
+  return std::ranges::find(hosts, host) != hosts.end();
+}
+
+const std::vector<std::string>& HostsOfDecision(const Operation& operation) {
+  static const std::vector<std::string> kNone;
+  const auto* place = std::get_if<PlaceJob>(&operation);
+  return place == nullptr ? kNone : place->hosts;
+}
+
+// Of hosts that the job has and is to have no more: who gets them with the same decision.
+std::string Losses(uint32_t id, const Operation& operation, std::span<const Operation> all, const ClusterState& state) {
+  const Job* job = FindJob(state.jobs, id);
+  if (job == nullptr || !job->occupies_hosts()) return "";
+  std::string words;
+  for (const Operation& other : all) {
+    if (JobOf(other) == id) continue;
+    std::vector<std::string> taken;
+    for (const std::string& host : job->hosts) {
+      if (!IsIn(HostsOfDecision(operation), host) && IsIn(HostsOfDecision(other), host)) taken.push_back(host);
+    }
+    if (!taken.empty()) words += fmt::format("; slurm-{} gets {} of it", *JobOf(other), CompressHosts(taken));
+  }
+  return words;
+}
+
+}  // namespace
+
+std::string NearnessOf(const std::vector<std::string>& hosts, const topology::Fabric& fabric) {
+  std::set<uint32_t> leaves;
+  std::set<uint32_t> pods;
+  for (const std::string& name : hosts) {
+    const HostId host = fabric.FindHost(name);
+    if (!host.valid()) return "";
+    leaves.insert(fabric.leaf_group(host));
+    pods.insert(fabric.pod(host));
+  }
+  if (hosts.size() < 2) return "";
+  if (leaves.size() == 1) return "which meet at the same leaves";
+  return pods.size() == 1 ? "which reach one another without a core switch" : "in several pods";
+}
+
+std::string DescribeDecision(const Operation& operation, std::string_view reason, std::span<const Operation> all,
+                             const ClusterState& state, const topology::Fabric& fabric) {
+  const uint32_t id = JobOf(operation).value_or(0);
+  std::string words = "waits without nodes";
+  if (const auto* place = std::get_if<PlaceJob>(&operation)) {
+    words = fmt::format("{} {}", place->num_nodes, place->num_nodes == 1 ? "node" : "nodes");
+    if (!place->hosts.empty()) words += ", " + CompressHosts(place->hosts);
+    if (const std::string near = NearnessOf(place->hosts, fabric); !near.empty()) words += ", " + near;
+  }
+  if (!reason.empty()) words += fmt::format(": {}", reason);
+  return words + Losses(id, operation, all, state);
+}
+
+}  // namespace fairlead::slurm

@@ -1,0 +1,59 @@
+#include "slurm/size_words.h"
+
+#include <gtest/gtest.h>
+
+#include "topology/clos_fabrics.h"
+
+namespace fairlead::slurm {
+namespace {
+
+// Two pods of two leaves with two hosts each: h0 to h7.
+topology::Fabric TwoPods() {
+  topology::ClosSpec spec;
+  spec.pods = 2;
+  spec.cores = 2;
+  return topology::BuildClos(spec).value();
+}
+
+PlaceJob PlaceOn(uint32_t job, std::vector<std::string> hosts) {
+  PlaceJob place;
+  place.job = job;
+  place.num_nodes = static_cast<uint32_t>(hosts.size());
+  place.hosts = std::move(hosts);
+  return place;
+}
+
+TEST(SizeWordsTest, HowNearHostsAre) {
+  const topology::Fabric fabric = TwoPods();
+  EXPECT_EQ(NearnessOf({"h0", "h1"}, fabric), "which meet at the same leaves");
+  EXPECT_EQ(NearnessOf({"h0", "h2"}, fabric), "which reach one another without a core switch");
+  EXPECT_EQ(NearnessOf({"h0", "h1", "h4"}, fabric), "in several pods");
+  EXPECT_EQ(NearnessOf({"h0"}, fabric), "");
+  EXPECT_EQ(NearnessOf({"h0", "nope"}, fabric), "");
+  EXPECT_EQ(NearnessOf({}, fabric), "");
+}
+
+// Job 7 has h0 to h3. It keeps two; of the others one is given to 8 and one to 9, which lose nothing.
+TEST(SizeWordsTest, WhatAJobLosesToWhom) {
+  const topology::Fabric fabric = TwoPods();
+  ClusterState state;
+  state.jobs.resize(3);
+  for (uint32_t i = 0; i < 3; ++i) state.jobs[i].id = 7 + i;
+  state.jobs[0].state = state.jobs[1].state = JobState::kRunning;
+  state.jobs[0].hosts = {"h0", "h1", "h2", "h3"};
+  state.jobs[1].hosts = {"h4"};
+  std::vector<Operation> all = {PlaceOn(7, {"h0", "h1"}), PlaceOn(8, {"h2", "h4"}), PlaceOn(9, {"h3"})};
+  EXPECT_EQ(DescribeDecision(all[0], "shrunk: place 3 of 3", all, state, fabric),
+            "2 nodes, h[0-1], which meet at the same leaves: shrunk: place 3 of 3; slurm-8 gets h2 of it; slurm-9 gets "
+            "h3 of it");
+  EXPECT_EQ(DescribeDecision(all[1], "grown", all, state, fabric), "2 nodes, h[2,4], in several pods: grown");
+  EXPECT_EQ(DescribeDecision(all[2], "", all, state, fabric), "1 node, h3");
+  all = {HoldJob{7, 0, 0}, PlaceOn(8, {"h0", "h1", "h2", "h3"})};
+  EXPECT_EQ(DescribeDecision(all[0], "stopped", all, state, fabric),
+            "waits without nodes: stopped; slurm-8 gets h[0-3] of it");
+  EXPECT_EQ(DescribeDecision(HoldJob{9, 0, 0}, "", {}, state, fabric), "waits without nodes");
+  EXPECT_EQ(DescribeDecision(PlaceOn(77, {}), "", all, state, fabric), "0 nodes");
+}
+
+}  // namespace
+}  // namespace fairlead::slurm
