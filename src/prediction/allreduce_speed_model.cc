@@ -222,18 +222,31 @@ struct SpeedResiduals {
   // Of the root mean squares of both errors, from the solve before.
   double compute_error = kErrorStart;
   double total_error = kErrorStart;
+  // Where it was looked at last, and what was found: the solver asks for the derivatives where it has just asked for
+  // the residuals, and logarithms are most of the work.
+  VectorXd where;
+  Parameters p{};
+  std::vector<RowTimes> times;  // [rows]
 
   int inputs() const { return static_cast<int>(kNumParameters); }
   // The solver wants at least as many as variables; those too many are 0.
   int values() const { return static_cast<int>(std::max(2 * rows.size() + 3, static_cast<size_t>(kNumParameters))); }
   double ShareOf(double error) const { return 1 / std::sqrt(2 * error * static_cast<double>(rows.size())); }
 
-  int operator()(const VectorXd& variables, VectorXd& residuals) const {
-    const Parameters p = FromVariables(variables, fixed);
+  void LookAt(const VectorXd& variables) {
+    if (where.size() > 0 && where == variables) return;
+    where = variables;
+    p = FromVariables(variables, fixed);
+    times.resize(rows.size());
+    for (size_t r = 0; r < rows.size(); ++r) times[r] = TimesOf(rows[r], p);
+  }
+
+  int operator()(const VectorXd& variables, VectorXd& residuals) {
+    LookAt(variables);
     residuals.setZero();
     Index i = 0;
-    for (const TimedRow& row : rows) {
-      const RowErrors errors = ErrorsOf(row, TimesOf(row, p));
+    for (size_t r = 0; r < rows.size(); ++r) {
+      const RowErrors errors = ErrorsOf(rows[r], times[r]);
       residuals(i++) = ShareOf(compute_error) * errors.compute;
       residuals(i++) = ShareOf(total_error) * errors.total;
     }
@@ -244,29 +257,30 @@ struct SpeedResiduals {
   }
 
   // Derivatives of the residuals by the variables.
-  int df(const VectorXd& variables, Eigen::MatrixXd& jacobian) const {
-    const Parameters p = FromVariables(variables, fixed);
+  int df(const VectorXd& variables, Eigen::MatrixXd& jacobian) {
+    LookAt(variables);
     jacobian.setZero();
     Index i = 0;
-    for (const TimedRow& row : rows) {
-      const RowTimes times = TimesOf(row, p);
-      const double by_alpha = p.slopes[kComputeAlpha] / times.compute;
-      const double by_beta = p.slopes[kComputeBeta] * row.local_batch / times.compute;
+    for (size_t r = 0; r < rows.size(); ++r) {
+      const TimedRow& row = rows[r];
+      const RowTimes& found = times[r];
+      const double by_alpha = p.slopes[kComputeAlpha] / found.compute;
+      const double by_beta = p.slopes[kComputeBeta] * row.local_batch / found.compute;
       if (row.log_compute) {
         jacobian(i, kComputeAlpha) = ShareOf(compute_error) * by_alpha;
         jacobian(i, kComputeBeta) = ShareOf(compute_error) * by_beta;
       }
       ++i;
       const double share = ShareOf(total_error);
-      jacobian(i, kComputeAlpha) = share * times.joined.by_compute * by_alpha;
-      jacobian(i, kComputeBeta) = share * times.joined.by_compute * by_beta;
+      jacobian(i, kComputeAlpha) = share * found.joined.by_compute * by_alpha;
+      jacobian(i, kComputeBeta) = share * found.joined.by_compute * by_beta;
       if (row.has_network) {
         const Variable alpha = row.is_across ? kAcrossAlpha : kInsideAlpha;
         const Variable beta = row.is_across ? kAcrossBeta : kInsideBeta;
-        const double by_network = share * times.joined.by_network / times.network;
+        const double by_network = share * found.joined.by_network / found.network;
         jacobian(i, alpha) = by_network * p.slopes[alpha];
         jacobian(i, beta) = by_network * p.slopes[beta] * row.growth;
-        jacobian(i, kGamma) = share * times.joined.by_gamma * p.slopes[kGamma];
+        jacobian(i, kGamma) = share * found.joined.by_gamma * p.slopes[kGamma];
       }
       ++i;
     }
@@ -294,11 +308,11 @@ VectorXd SolveRoots(SpeedResiduals residuals) {
   VectorXd variables = StartVariables();
   for (int round = 0; round < kNumSolvesMax; ++round) {
     SolveSquares(residuals, variables);
-    const Parameters parameters = FromVariables(variables, residuals.fixed);
+    residuals.LookAt(variables);
     double compute = 0;
     double total = 0;
-    for (const TimedRow& row : residuals.rows) {
-      const RowErrors errors = ErrorsOf(row, TimesOf(row, parameters));
+    for (size_t r = 0; r < residuals.rows.size(); ++r) {
+      const RowErrors errors = ErrorsOf(residuals.rows[r], residuals.times[r]);
       compute += errors.compute * errors.compute;
       total += errors.total * errors.total;
     }

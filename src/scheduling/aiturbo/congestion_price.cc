@@ -1,6 +1,9 @@
 #include "scheduling/aiturbo/congestion_price.h"
 
 #include <algorithm>
+#include <optional>
+#include <span>
+#include <utility>
 
 #include "scheduling/job_sizes.h"
 #include "scheduling/plan_assembly.h"
@@ -14,6 +17,21 @@ double PartOf(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+// Returns the index of the first choice of least cost. Args: among: not empty.
+size_t FindCheapest(const JobMenu& menu, std::span<const uint32_t> among, const CongestionPrice& price,
+                    const Resources& total) {
+  size_t best = 0;
+  double least = 0;
+  for (size_t i = 0; i < among.size(); ++i) {
+    const JobSize& size = menu.size(among[i]);
+    const double cost = size.iteration_s * price.Of(size.resources(), total);
+    if (i > 0 && cost >= least) continue;
+    least = cost;
+    best = i;
+  }
+  return best;
+}
+
 class Market {
  public:
   Market(const AllocationSnapshot& snapshot, std::span<const JobMenu> menus, double price_factor)
@@ -22,7 +40,9 @@ class Market {
         price_factor_(price_factor),
         total_(TotalCapacity(snapshot)),
         by_submission_(BySubmission(snapshot)),
-        choices_(menus.size()) {}
+        choices_(menus.size()) {
+    for (const JobMenu& menu : menus) limits_.push_back({0, menu.useful().size()});
+  }
 
   std::vector<uint32_t> Clear() {
     size_t low = 0;
@@ -30,17 +50,36 @@ class Market {
     while (low < high) {
       const size_t middle = (low + high) / 2;
       ChooseAll(middle);
-      if (CountLeftOver() <= middle) {
-        high = middle;
-      } else {
-        low = middle + 1;
-      }
+      const bool is_enough = CountLeftOver() <= middle;
+      (is_enough ? high : low) = is_enough ? middle : middle + 1;
+      Narrow(is_enough);
     }
     ChooseAll(low);
     return std::move(choices_);
   }
 
  private:
+  // Of a menu's useful choices.
+  struct Limits {
+    size_t first = 0;
+    size_t end = 0;
+    size_t chosen = 0;  // where only GPUs have a price
+  };
+
+  // What is left of the bisection has a price above that of now, or below it: larger, or smaller, choices are out. That
+  // holds while only GPUs have a price and choices ascend in them.
+  void Narrow(bool is_enough) {
+    for (size_t j = 0; j < menus_.size(); ++j) {
+      Limits& limits = limits_[j];
+      if (!menus_[j].is_ascending() || limits.chosen >= limits.end) continue;
+      if (is_enough) {
+        limits.first = limits.chosen;
+      } else {
+        limits.end = limits.chosen + 1;
+      }
+    }
+  }
+
   // With the part of GPUs in the price that balances demand.
   void ChooseAll(size_t num_waiting) {
     CongestionPrice price{price_factor_ * static_cast<double>(num_waiting), 1};
@@ -61,10 +100,21 @@ class Market {
     for (size_t j = 0; j < menus_.size(); ++j) {
       // Who doesn't know how much is left can't tell whether a change would pay.
       const auto stays = snapshot_.jobs[j].is_predictable ? std::nullopt : menus_[j].current();
-      choices_[j] = stays ? *stays : ChooseSize(menus_[j], price, total_);
+      choices_[j] = stays ? *stays : ChooseOf(j, price);
       demand = demand + menus_[j].size(choices_[j]).resources();
     }
     return PartOf(demand.num_gpus, total_.num_gpus) - PartOf(demand.num_cores, total_.num_cores);
+  }
+
+  uint32_t ChooseOf(size_t j, const CongestionPrice& price) {
+    const std::vector<uint32_t>& useful = menus_[j].useful();
+    if (useful.empty()) return menus_[j].requested();
+    if (price.gpu_part < 1) return ChooseSize(menus_[j], price, total_);
+    Limits& limits = limits_[j];
+    limits.chosen =
+        limits.first +
+        FindCheapest(menus_[j], std::span(useful).subspan(limits.first, limits.end - limits.first), price, total_);
+    return useful[limits.chosen];
   }
 
   // Jobs that find no room when all take their choice, shortest remaining service first.
@@ -95,6 +145,7 @@ class Market {
   const Resources total_;
   const ServiceOrder by_submission_;
   std::vector<uint32_t> choices_;  // [jobs]
+  std::vector<Limits> limits_;     // [jobs]
 };
 
 }  // namespace
@@ -105,16 +156,8 @@ double CongestionPrice::Of(const Resources& resources, const Resources& total) c
 }
 
 uint32_t ChooseSize(const JobMenu& menu, const CongestionPrice& price, const Resources& total) {
-  uint32_t best = menu.requested();
-  double least = 0;
-  for (const uint32_t k : menu.useful()) {
-    const JobSize& size = menu.size(k);
-    const double cost = size.iteration_s * price.Of(size.resources(), total);
-    if (least > 0 && cost >= least) continue;
-    least = cost;
-    best = k;
-  }
-  return best;
+  const std::vector<uint32_t>& useful = menu.useful();
+  return useful.empty() ? menu.requested() : useful[FindCheapest(menu, useful, price, total)];
 }
 
 std::vector<uint32_t> PriceSizes(const AllocationSnapshot& snapshot, std::span<const JobMenu> menus,

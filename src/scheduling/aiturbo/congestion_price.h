@@ -13,9 +13,11 @@
 //             number of jobs left over when all take their choice for it, shortest remaining service first.
 //             a likewise: the scarcer resource bears the price; a is raised until GPUs and cores are asked for alike.
 //             f stands for jobs that will come while those of today still run, and then wait, too.
-// Cost        O(jobs (choices + log jobs) log jobs); with configurations eight times that.
+// Cost        O(jobs (choices + log jobs) log jobs), of which each step of the bisection leaves fewer choices; with
+//             configurations eight times that.
 // Guarantees  no job waits: every job takes its fastest choice. Larger Q, smaller shares. A job that runs and is not
 //             predictable keeps what it has: without its remaining time it is unknown whether a restart would pay.
+// Oracle      congestion_price_test: all choices at each step.
 // Reference   our own design. The known optimum for jobs of speed k^p (Berg et al., heSRPT, 2020) has the same form:
 //             the more jobs, the less for each of the long ones.
 #pragma once

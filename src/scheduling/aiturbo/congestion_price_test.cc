@@ -4,10 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
 #include "base/random.h"
 #include "scheduling/aiturbo/aiturbo.h"
 #include "scheduling/aiturbo/job_menu.h"
 #include "scheduling/allocation_example.h"
+#include "scheduling/job_sizes.h"
 
 namespace fairlead::scheduling::aiturbo {
 namespace {
@@ -76,6 +81,51 @@ TEST(CongestionPriceTest, UnpredictableJobsAreSizedOnce) {
   silent.requested = 1;
   EXPECT_THAT(PriceSizes(unknown.snapshot, BuildMenus(unknown.snapshot), 2), ElementsAre(1));
   EXPECT_TRUE(PriceSizes(ExampleSnapshot().snapshot, {}, 2).empty());
+}
+
+// All jobs choose among all their sizes for each number that may wait; those who then find no room are counted.
+std::vector<uint32_t> PriceSizesSlowly(const AllocationSnapshot& snapshot, std::span<const JobMenu> menus) {
+  const Resources total = TotalCapacity(snapshot);
+  std::vector<uint32_t> choices(menus.size());
+  const auto leaves = [&](size_t num_waiting) {
+    std::vector<std::pair<double, uint32_t>> order;
+    for (uint32_t j = 0; j < menus.size(); ++j) {
+      choices[j] = ChooseSize(menus[j], {static_cast<double>(num_waiting), 1}, total);
+      const JobSize& size = menus[j].size(choices[j]);
+      order.emplace_back(snapshot.jobs[j].remaining_iterations * size.iteration_s * size.num_gpus, j);
+    }
+    std::ranges::sort(order);  // jobs are in order of submission
+    uint64_t room = total.num_gpus;
+    size_t num_left_over = 0;
+    for (const auto& [service, j] : order) {
+      const uint32_t wanted = menus[j].size(choices[j]).num_gpus;
+      num_left_over += wanted > room ? 1 : 0;
+      room -= wanted <= room ? wanted : 0;
+    }
+    return num_left_over;
+  };
+  size_t low = 0;
+  for (size_t high = menus.size(); low < high;) {
+    const size_t middle = (low + high) / 2;
+    leaves(middle) <= middle ? high = middle : low = middle + 1;
+  }
+  leaves(low);
+  return choices;
+}
+
+TEST(CongestionPriceTest, EqualsTheSlowReference) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    Random random(seed);
+    ExampleSnapshot example(1 + static_cast<uint32_t>(random.Below(12)), 4);
+    const auto num_jobs = 1 + random.Below(60);
+    for (uint32_t j = 0; j < num_jobs; ++j) {
+      std::vector<JobSize> sizes;
+      for (uint32_t k = 1; k <= 32; ++k) sizes.push_back({k, 0, random.Uniform(0.8, 1.25) * std::pow(k, -0.7)});
+      example.AddJobWith(std::move(sizes), random.Exponential(1000));
+    }
+    const std::vector<JobMenu> menus = BuildMenus(example.snapshot);
+    EXPECT_EQ(PriceSizes(example.snapshot, menus, 1), PriceSizesSlowly(example.snapshot, menus)) << "seed " << seed;
+  }
 }
 
 // A job of one to four workers and as many servers: 12 s of work split over workers, a GPU worker does it ten times as

@@ -32,6 +32,8 @@ class JobMenu {
   std::optional<PsWorkerConfig> config(uint32_t choice) const;
   // Choices of known time that fit into the cluster, and that no other beats in time, GPUs and cores at once.
   const std::vector<uint32_t>& useful() const { return useful_; }
+  // Whether choices ascend in GPUs and in cores: where sizes are listed.
+  bool is_ascending() const { return configs_.empty(); }
 
   uint32_t requested() const { return requested_; }
   // Nothing when the job waits, or holds what is not on the menu.

@@ -70,6 +70,71 @@ void Take(std::span<const double> solution, const std::vector<Choice>& choices, 
   }
 }
 
+// What is saved must be more than that to count as more: costs are rounded to hundredths, so many sums are equal.
+constexpr double kLeastSaving = 1e-9;
+// Counts as saved for each job that runs: of equal sums, that of most jobs.
+constexpr double kRunning = 1e-7;
+
+// Of one type of GPU: the best of the first jobs within so many GPUs, for all numbers of GPUs.
+class Knapsack {
+ public:
+  Knapsack(const std::vector<std::vector<AssignmentOption>>& options, const std::vector<Choice>& choices,
+           double idle_cost, size_t num_gpus)
+      : options_(options), idle_cost_(idle_cost), num_gpus_(num_gpus), by_job_(options.size()) {
+    for (const Choice& choice : choices) by_job_[choice.job].push_back(choice.option);
+  }
+
+  static bool IsSuitable(const std::vector<std::vector<AssignmentOption>>& options, const std::vector<Choice>& choices,
+                         const std::vector<double>& counts) {
+    if (counts.size() != 1 || counts[0] < 0 || !IsWhole(counts[0])) return false;
+    if (counts[0] * static_cast<double>(choices.size()) > kMostKnapsackSteps) return false;
+    return std::ranges::all_of(choices, [&](const Choice& c) { return IsWhole(options[c.job][c.option].num_gpus); });
+  }
+
+  Assignment Solve() {
+    const size_t width = num_gpus_ + 1;
+    std::vector<double> saved(width);  // by the jobs so far
+    std::vector<double> before;
+    taken_.assign(options_.size() * width, kIdle);
+    for (size_t j = 0; j < options_.size(); ++j) {
+      before = saved;
+      for (const uint32_t o : by_job_[j]) {
+        const AssignmentOption& option = options_[j][o];
+        const double saving = idle_cost_ - option.cost + kRunning;
+        const auto gpus = static_cast<size_t>(std::llround(option.num_gpus));
+        for (size_t g = gpus; g < width; ++g) {
+          if (before[g - gpus] + saving <= saved[g] + kLeastSaving) continue;
+          saved[g] = before[g - gpus] + saving;
+          taken_[j * width + g] = static_cast<int32_t>(o);
+        }
+      }
+    }
+    return Trace(width);
+  }
+
+ private:
+  Assignment Trace(size_t width) const {
+    Assignment assignment(options_.size());
+    size_t left = num_gpus_;
+    for (size_t j = options_.size(); j-- > 0;) {
+      const int32_t option = taken_[j * width + left];
+      if (option == kIdle) continue;
+      assignment[j] = static_cast<uint32_t>(option);
+      left -= static_cast<size_t>(std::llround(options_[j][*assignment[j]].num_gpus));
+    }
+    return assignment;
+  }
+
+  static constexpr int32_t kIdle = -1;
+  static constexpr double kMostKnapsackSteps = 1e7;  // some ten milliseconds
+
+  const std::vector<std::vector<AssignmentOption>>& options_;
+  const double idle_cost_;
+  const size_t num_gpus_;
+  std::vector<std::vector<uint32_t>> by_job_;
+  std::vector<int32_t> taken_;  // [job][GPUs]
+};
+
 }  // namespace
 
 Result<Assignment> SolveAssignment(const std::vector<std::vector<AssignmentOption>>& options, double idle_cost,
@@ -77,6 +142,9 @@ Result<Assignment> SolveAssignment(const std::vector<std::vector<AssignmentOptio
   Assignment assignment(options.size());
   const std::vector<Choice> choices = ListChoices(options, idle_cost, counts);
   if (choices.empty()) return assignment;
+  if (Knapsack::IsSuitable(options, choices, counts)) {
+    return Knapsack(options, choices, idle_cost, static_cast<size_t>(std::llround(counts[0]))).Solve();
+  }
   try {
     OsiClpSolverInterface solver;
     solver.messageHandler()->setLogLevel(0);

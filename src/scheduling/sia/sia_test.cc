@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -142,6 +143,41 @@ TEST(SiaTest, TheProgramEqualsExhaustiveSearch) {
     EXPECT_GE(*std::ranges::min_element(left), 0) << "seed " << seed;
     EXPECT_NEAR(cost, LeastCost(options, 0, counts), 1e-4 * cost) << "seed " << seed;
   }
+}
+
+double CostOf(const std::vector<std::vector<AssignmentOption>>& options, const Assignment& chosen) {
+  double cost = 0;
+  for (size_t j = 0; j < chosen.size(); ++j) cost += chosen[j] ? options[j][*chosen[j]].cost : 1.1;
+  return cost;
+}
+
+// A second type without GPUs makes it a case for CBC.
+TEST(SiaTest, OneTypeCostsWhatTheIntegerProgramSays) {
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    Random random(seed);
+    const double num_gpus = static_cast<double>(1 + random.Below(64));
+    std::vector<std::vector<AssignmentOption>> options(1 + random.Below(40));
+    for (auto& own : options) {
+      for (const double gpus : {1, 2, 4, 8, 16, 32}) {
+        own.push_back({0, gpus, std::round(100 * std::pow(gpus, random.Uniform(-0.5, 0))) / 100});
+      }
+    }
+    const Assignment chosen = SolveAssignment(options, 1.1, {num_gpus}).value();
+    double left = num_gpus;
+    for (size_t j = 0; j < chosen.size(); ++j) left -= chosen[j] ? options[j][*chosen[j]].num_gpus : 0;
+    EXPECT_GE(left, 0) << "seed " << seed;
+    const double cost = CostOf(options, chosen);
+    EXPECT_NEAR(cost, CostOf(options, SolveAssignment(options, 1.1, {num_gpus, 0}).value()), 1e-4 * cost)
+        << "seed " << seed;
+  }
+}
+
+// Two GPUs save 0.4 of 1.1 with the first job alone as with each job on one.
+TEST(SiaTest, OfEqualCostsMostJobsRun) {
+  const std::vector<AssignmentOption> both = {{0, 1, 0.9}, {0, 2, 0.7}};
+  const std::vector<AssignmentOption> one = {{0, 1, 0.9}};
+  EXPECT_THAT(SolveAssignment({both, one}, 1.1, {2}).value(), ElementsAre(0u, 0u));
+  EXPECT_THAT(SolveAssignment({one, both}, 1.1, {2}).value(), ElementsAre(0u, 0u));
 }
 
 // Two jobs of one GPU on a node each, and one that is to have a node: one of the two moves to the other's node.

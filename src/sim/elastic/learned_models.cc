@@ -108,7 +108,8 @@ Result<LearnedModels> LearnedModels::Create(const std::vector<ElasticJobSpec>& w
 void LearnedModels::Observe(uint32_t j, const ElasticJob& job, double now_s) {
   if (!job.is_finished()) Measure(job);
   if (lengths_) {
-    lengths_->Observe(job, RequestedSeconds(j, job));
+    // Times are asked for only where they are needed: they may cost a fit.
+    lengths_->Observe(job, job.is_finished() ? RequestedSeconds(j, job) : 0);
     return;
   }
   if (job.is_finished()) return;

@@ -34,8 +34,8 @@ class LengthForecasts {
   // Args: uses_declared: false: nobody says how long a job shall be. uses_history: jobs that ended are remembered.
   LengthForecasts(bool uses_declared, bool uses_history) : uses_declared_(uses_declared), uses_history_(uses_history) {}
 
-  // After an interval in which the job trained, or ended. Args: seconds: of an iteration at the requested size, as far
-  // as known; 0: unknown.
+  // After an interval in which the job trained, or ended. Args: iteration_s: seconds of an iteration at the requested
+  // size, as far as known; 0: unknown. Looked at where the job has ended.
   void Observe(const ElasticJob& job, double iteration_s);
 
   // Iterations that the job has left; nothing where it can't be said. Args: iteration_s as above.
