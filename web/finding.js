@@ -62,6 +62,12 @@ function waits(detail) {
     h("li", { key: `${from} ${to}` }, name(detail.wait_nodes[from]), " waits for ", name(detail.wait_nodes[to])))));
 }
 
+function candidates(finding) {
+  const all = finding.candidates ?? [];
+  return all.length > 0 && section("One of these, and it is not known which", h("ul", { id: "candidates" }, all.map((one) =>
+    h("li", { key: one.culprit }, one.culprit, ": ", [one.why, ...(one.evidence ?? [])].join("; "), one.host ? [" (", link("host", one.host), ")"] : null))));
+}
+
 function delays(detail) {
   const all = [...(detail.delays ?? [])].sort((a, b) => b.ratio - a.ratio);
   if (all.length === 0) return null;
@@ -130,6 +136,7 @@ export function findingView(facts, name, detail) {
     ]),
     h("div", { key: "sections", class: "sections" },
       (finding.evidence ?? []).length > 0 && section("Evidence", h("ul", {}, finding.evidence.map((one) => h("li", { key: one }, one)))),
+      candidates(finding),
       detail && !Number.isFinite(detail.seen_at_s) && section("What it was made from", h("p", { class: "hint" }, "is not known any more: the controller was started again, or keeps newer ones only")),
       detail && iterations(finding, detail), detail && waits(detail), detail && threads(detail), detail && delays(detail), detail && history(detail),
       detail && (detail.next ?? []).length > 0 && section("Next", h("ul", {}, detail.next.map((step) => h("li", { key: step.command }, h("code", {}, step.command), h("br", {}), step.shows)))))];

@@ -93,8 +93,13 @@ std::string RenderProofs(const DiagReport& report) {
     if (finding.id.index() >= kFindingsMax) break;
     const wire::FindingDetail detail = DetailOf(finding, report);
     const std::vector<report::PageFigure> figures = DrawProof(detail);
-    if (figures.empty()) continue;
+    if (figures.empty() && finding.candidates.empty()) continue;
     html += fmt::format("<section>\n<h2>Finding {}: {}</h2>\n", finding.id.value(), EscapeMarkup(finding.summary));
+    html += RenderCandidates(detail, "h3");
+    const std::vector<wire::NextStep> steps = service::TellApart(finding, NamesOf(report));
+    if (!steps.empty()) html += "<h3>What tells them apart</h3>\n<ul>\n";
+    for (const wire::NextStep& step : steps) html += "<li>" + RenderStep(step) + "</li>\n";
+    if (!steps.empty()) html += "</ul>\n";
     for (const report::PageFigure& figure : figures) html += report::RenderFigure(figure, "h3");
     html += "</section>\n";
   }

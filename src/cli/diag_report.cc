@@ -14,6 +14,7 @@
 #include "report/number_format.h"
 #include "report/printable_text.h"
 #include "report/text_table.h"
+#include "service/controller/finding_detail.h"
 #include "service/steering/action_json.h"
 
 namespace fairlead::cli {
@@ -77,15 +78,29 @@ Json CulpritToJson(const Culprit& culprit, const DiagReport& report) {
           {"plane", culprit.plane ? Json(*culprit.plane) : Json()}};
 }
 
+Json EvidenceToJson(const std::vector<model::Evidence>& evidence) {
+  Json list = Json::array();
+  for (const model::Evidence& item : evidence) {
+    list.push_back({{"what", item.what},
+                    {"value", report::NumberOrNull(item.value)},
+                    {"baseline", report::NumberOrNull(item.baseline)},
+                    {"unit", item.unit}});
+  }
+  return list;
+}
+
 Json FindingToJson(const Finding& finding, const DiagReport& report) {
   Json culprits = Json::array();
   for (const Culprit& culprit : finding.culprits) culprits.push_back(CulpritToJson(culprit, report));
-  Json evidence = Json::array();
-  for (const model::Evidence& item : finding.evidence) {
-    evidence.push_back({{"what", item.what},
-                        {"value", report::NumberOrNull(item.value)},
-                        {"baseline", report::NumberOrNull(item.baseline)},
-                        {"unit", item.unit}});
+  Json candidates = Json::array();
+  for (const model::Candidate& candidate : finding.candidates) {
+    candidates.push_back({{"culprit", CulpritToJson(candidate.culprit, report)},
+                          {"why", candidate.why},
+                          {"evidence", EvidenceToJson(candidate.evidence)}});
+  }
+  Json tell_apart = Json::array();
+  for (const wire::NextStep& step : service::TellApart(finding, NamesOf(report))) {
+    tell_apart.push_back({{"command", step.command}, {"shows", step.shows}});
   }
   Json symptoms = Json::array();
   for (const model::FindingId id : finding.symptoms) symptoms.push_back(id.value());
@@ -96,12 +111,14 @@ Json FindingToJson(const Finding& finding, const DiagReport& report) {
           {"syndrome", model::Name(finding.syndrome)},
           {"state", StateText(finding)},
           {"culprits", culprits},
+          {"candidates", candidates},
+          {"tell_apart", tell_apart},
           {"communicator", IdOrNull(finding.communicator)},
           {"operation", has_operation ? Json(diagnosis::c4d::NameOf(*finding.operation)) : Json()},
           {"sequence", has_operation ? Json(finding.sequence) : Json()},
           {"sub_cause", model::Name(finding.sub_cause)},
           {"signs", signs},
-          {"evidence", evidence},
+          {"evidence", EvidenceToJson(finding.evidence)},
           {"summary", finding.summary},
           {"confidence", report::NumberOrNull(finding.confidence)},
           {"score", report::NumberOrNull(finding.score)},
@@ -112,6 +129,22 @@ Json FindingToJson(const Finding& finding, const DiagReport& report) {
           {"confirmed_s", TimeOrNull(finding.confirmed, report)},
           {"cleared_s", TimeOrNull(finding.cleared, report)},
           {"symptoms", symptoms}};
+}
+
+// Who it may be, and what tells them apart; empty where it is known.
+std::string CandidatesText(const Finding& finding, const DiagReport& report) {
+  if (finding.candidates.empty()) return "";
+  std::string text = "    One of these, and it is not known which:\n";
+  for (const model::Candidate& candidate : finding.candidates) {
+    std::string line = CulpritName(candidate.culprit, report) + ": " + candidate.why;
+    for (const model::Evidence& item : candidate.evidence) line += "; " + report::EvidenceText(item);
+    text += "      " + report::WrapText(report::CleanText(line), report::kTextWidth - 6, 8);
+  }
+  text += "    What tells them apart:\n";
+  for (const wire::NextStep& step : service::TellApart(finding, NamesOf(report))) {
+    text += fmt::format("      {}\n          {}\n", report::CleanText(step.command), step.shows);
+  }
+  return text;
 }
 
 report::TextTable MakeTable(const DiagReport& report) {
@@ -155,15 +188,19 @@ std::string RenderSteering(const DiagReport& report) {
 
 }  // namespace
 
+report::CulpritNames NamesOf(const DiagReport& report) {
+  return {.host = [&report](HostId host) { return HostName(host, report); },
+          .nic = [](NicId nic) { return fmt::format("{}", nic.value()); },
+          .leaf = [](model::LeafId leaf) { return fmt::format("{}", leaf.value()); }};
+}
+
 std::string HostName(HostId host, const DiagReport& report) {
   return host.index() < report.host_names.size() ? report.host_names[host.index()]
                                                  : fmt::format("host {}", host.value());
 }
 
 std::string CulpritName(const Culprit& culprit, const DiagReport& report) {
-  return report::CulpritText(culprit, {.host = [&](HostId host) { return HostName(host, report); },
-                                       .nic = [](NicId nic) { return fmt::format("{}", nic.value()); },
-                                       .leaf = [](model::LeafId leaf) { return fmt::format("{}", leaf.value()); }});
+  return report::CulpritText(culprit, NamesOf(report));
 }
 
 report::Document RenderText(const DiagReport& report) {
@@ -189,6 +226,7 @@ report::Document RenderText(const DiagReport& report) {
     for (const model::Evidence& evidence : finding.evidence) {
       text += "    " + report::WrapText(report::CleanText(report::EvidenceText(evidence)), report::kTextWidth - 4, 6);
     }
+    text += CandidatesText(finding, report);
   }
   if (report.steering) text += RenderSteering(report);
   return text;

@@ -8,6 +8,7 @@
 #include "cli/recording_analysis.h"
 #include "controller/steering_dispatcher.h"
 #include "report/document.h"
+#include "report/finding_text.h"
 #include "report/json_value.h"
 #include "wire/finding_detail.h"
 
@@ -29,9 +30,10 @@ report::Document RenderText(const DiagReport& report);
 
 //   {"files", "format", "job", "ranks", "hosts", "recorded_s", "rank_reports", "host_reports", "notes",
 //    "findings": [{"id", "syndrome", "state", "culprits": [{"kind", "rank", "peer", "host", "host_name", "nic", "leaf",
-//    "plane"}], "communicator", "operation", "sequence", "sub_cause", "signs", "evidence": [{"what", "value",
-//    "baseline", "unit"}], "summary", "confidence", "score", "cost_share", "cost_gpu_hours", "action", "first_seen_s",
-//    "confirmed_s", "cleared_s", "symptoms"}],
+//    "plane"}], "candidates": [{"culprit", "why", "evidence"}], "tell_apart": [{"command", "shows"}], "communicator",
+//    "operation", "sequence", "sub_cause", "signs", "evidence": [{"what", "value", "baseline", "unit"}], "summary",
+//    "confidence", "score", "cost_share", "cost_gpu_hours", "action", "first_seen_s", "confirmed_s", "cleared_s",
+//    "symptoms"}],
 //    "steering": lines of the audit log, see service/steering/action_json.h; null: not asked for}
 // Times count from the first report; what is not known is null.
 report::Json ToJson(const DiagReport& report);
@@ -45,6 +47,9 @@ wire::FindingDetail DetailOf(const model::Finding& finding, const DiagReport& re
 
 // As a foreign file names it, else "host 3".
 std::string HostName(HostId host, const DiagReport& report);
+
+// Of hosts as HostName has them; `report` must outlive it.
+report::CulpritNames NamesOf(const DiagReport& report);
 
 // "rank 5 on worker-0", "connection from rank 3 to rank 4", …
 std::string CulpritName(const model::Culprit& culprit, const DiagReport& report);

@@ -91,6 +91,23 @@ std::string IterationSentence(const FindingDetail& detail) {
                      before, report::FormatDuration(medians.since), medians.since / medians.before);
 }
 
+std::string CandidateText(const wire::LiveCandidate& candidate) {
+  std::string text = candidate.culprit + ": " + candidate.why;
+  for (const std::string& evidence : candidate.evidence) text += "; " + evidence;
+  return text;
+}
+
+constexpr const char* kCandidatesTitle = "One of these, and it is not known which";
+
+Document CandidateLines(const FindingDetail& detail) {
+  if (detail.finding.candidates.empty()) return {};
+  std::string text = fmt::format("\n{}\n\n", kCandidatesTitle);
+  for (const wire::LiveCandidate& candidate : detail.finding.candidates) {
+    text += report::WrapText("  " + CleanText(CandidateText(candidate)), report::kTextWidth, 4);
+  }
+  return Document(text);
+}
+
 Document IterationTable(const FindingDetail& detail) {
   if (detail.blocks.empty()) return {};
   const bool has_own = std::ranges::any_of(detail.blocks, [](const LiveBlock& b) { return b.own_seconds.has_value(); });
@@ -358,6 +375,7 @@ Document DescribeFinding(const FindingDetail& detail, const MomentText& moment) 
   }
   for (const std::string& evidence : detail.finding.evidence) facts.Add("evidence", evidence);
   Document document = facts.Take();
+  document += CandidateLines(detail);
   document += IterationTable(detail);
   document += Document(WaitLines(detail));
   document += ThreadTable(detail);
@@ -387,6 +405,19 @@ std::vector<PageFigure> DrawProof(const FindingDetail& detail) {
   return figures;
 }
 
+std::string RenderCandidates(const FindingDetail& detail, const char* heading) {
+  if (detail.finding.candidates.empty()) return "";
+  std::string html = fmt::format("<section>\n<{0}>{1}</{0}>\n<ul>\n", heading, kCandidatesTitle);
+  for (const wire::LiveCandidate& candidate : detail.finding.candidates) {
+    html += "<li>" + EscapeMarkup(CandidateText(candidate)) + "</li>\n";
+  }
+  return html + "</ul>\n</section>\n";
+}
+
+std::string RenderStep(const wire::NextStep& step) {
+  return fmt::format("<code>{}</code><br>{}", EscapeMarkup(step.command), EscapeMarkup(step.shows));
+}
+
 std::string RenderFindingPage(const FindingDetail& detail, const MomentText& moment, const std::string& source) {
   std::string body = fmt::format("<p class=\"kicker\">Finding {}</p>\n<h1>{}</h1>\n<p class=\"muted\">{}</p>\n",
                                  detail.finding.id, EscapeMarkup(detail.finding.text), EscapeMarkup(source));
@@ -394,6 +425,7 @@ std::string RenderFindingPage(const FindingDetail& detail, const MomentText& mom
   std::vector<std::string> evidence;
   for (const std::string& one : detail.finding.evidence) evidence.push_back(EscapeMarkup(one));
   body += RenderList("Evidence", evidence);
+  body += RenderCandidates(detail, "h2");
   for (const PageFigure& figure : DrawProof(detail)) {
     body +=
         fmt::format("<section>\n<h2>{}</h2>\n{}</section>\n", EscapeMarkup(figure.heading), RenderFigure(figure, ""));
@@ -403,9 +435,7 @@ std::string RenderFindingPage(const FindingDetail& detail, const MomentText& mom
   for (const wire::PastFinding& past : detail.history) history.push_back(EscapeMarkup(PastText(past, moment)));
   body += RenderList("Found about these hosts before", history);
   std::vector<std::string> next;
-  for (const wire::NextStep& step : detail.next) {
-    next.push_back(fmt::format("<code>{}</code><br>{}", EscapeMarkup(step.command), EscapeMarkup(step.shows)));
-  }
+  for (const wire::NextStep& step : detail.next) next.push_back(RenderStep(step));
   body += RenderList("Next", next);
   return report::RenderPage(detail.finding.text, body);
 }

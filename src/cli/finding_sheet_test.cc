@@ -72,6 +72,21 @@ TEST(FindingSheetTest, AHangShowsWhoWaitsAndThatNothingHasEndedSince) {
   EXPECT_EQ(report::FindMarkupError(RenderFindingPage(detail, Moment, "Of a test.")), "");
 }
 
+TEST(FindingSheetTest, CandidatesAreListedWithWhatSpeaksForThem) {
+  wire::FindingDetail detail = Slow();
+  EXPECT_THAT(DescribeFinding(detail, Moment).Render(report::OutputFormat::kTable, 100),
+              Not(HasSubstr("not known which")));
+  detail.finding.candidates = {
+      {.culprit = "rank 4 on h1", .host = "h1", .why = "its GPU <stands>", .evidence = {"time: 21 s"}},
+      {.culprit = "rank 0 on h0", .host = "h0", .why = "its GPU stands", .evidence = {}}};
+  const std::string text = DescribeFinding(detail, Moment).Render(report::OutputFormat::kTable, 100);
+  EXPECT_THAT(text, HasSubstr("One of these, and it is not known which"));
+  EXPECT_THAT(text, HasSubstr("rank 4 on h1: its GPU <stands>; time: 21 s"));
+  const std::string page = RenderFindingPage(detail, Moment, "Of a test.");
+  EXPECT_THAT(page, HasSubstr("<li>rank 4 on h1: its GPU &lt;stands&gt;; time: 21 s</li>"));
+  EXPECT_EQ(report::FindMarkupError(page), "");
+}
+
 TEST(FindingSheetTest, ThreadsOfStuckRanksAreShownAsTheirKernelsSay) {
   wire::FindingDetail detail = Slow();
   detail.threads = {{.ranks = "rank 3",

@@ -24,9 +24,16 @@ struct Pair {
   bool is_one_way = true;
 };
 
-// The two NICs that all culprits are at, or lie between, or that are all that the job has; nothing: they name something
-// else.
-std::optional<Pair> FindPair(const std::vector<Culprit>& culprits, std::span<const RankEnd> ends) {
+// The two NICs that all culprits are at, or lie between; where there are none, all candidates; else all of the job.
+// Nothing: they name something else.
+std::optional<Pair> FindPair(const Finding& finding, std::span<const RankEnd> ends) {
+  std::vector<Culprit> culprits = finding.culprits;
+  if (culprits.empty()) {
+    for (const model::Candidate& candidate : finding.candidates) {
+      if (candidate.culprit.kind == CulpritKind::kRank) culprits.push_back(candidate.culprit);
+    }
+    if (culprits.size() < finding.candidates.size()) culprits.clear();
+  }
   std::vector<RankEnd> found;
   bool is_one_way = true;
   for (const Culprit& culprit : culprits) {
@@ -56,7 +63,7 @@ std::optional<Pair> FindPair(const std::vector<Culprit>& culprits, std::span<con
 void EndQuestions::Consider(const Finding& finding, std::span<const RankEnd> ends) {
   const bool may_ask = finding.syndrome == model::Syndrome::kCommHang &&
                        finding.state == model::FindingState::kConfirmed && !asked_.contains(finding.id);
-  const std::optional<Pair> pair = may_ask ? FindPair(finding.culprits, ends) : std::nullopt;
+  const std::optional<Pair> pair = may_ask ? FindPair(finding, ends) : std::nullopt;
   if (!pair) return;
   SlowEndQuestion question{.finding = finding.id,
                            .sender = pair->sender.host,
@@ -130,6 +137,7 @@ void EndQuestions::Blame(const Asked& asked, Finding* finding) const {
     return culprit;
   };
   finding->culprits.clear();
+  finding->candidates.clear();
   if (end != SlowEnd::kReceiver) {
     finding->culprits.push_back(culprit_at(asked.question.sender, asked.question.sender_nic, CulpritKind::kNicSend));
   }

@@ -1,10 +1,11 @@
 // Findings that name two hosts, or connections between them, and can't tell which one is at fault: what is asked about
 // them, and what the answers make of them.
 //
-// Method      a confirmed hang between two NICs is asked about once, also one that accuses nobody, in a job of two
-//             NICs; while a job hangs, a test disturbs nobody. An answer stays true of what was asked: as long as the
-//             finding names the same it is told with the end that the tests have named, their evidence, and their sign,
-//             which is independent of the job's telemetry.
+// Method      a confirmed hang between two NICs is asked about once, also one that accuses nobody, where its
+//             candidates are ranks at two NICs or the job has no more than two; while a job hangs, a test disturbs
+//             nobody. An answer stays true of what was asked: as long as the finding names the same it is told with the
+//             end that the tests have named, their evidence, and their sign, which is independent of the job's
+//             telemetry.
 // Guarantees  what is undecided, or slow no more, changes nothing but the evidence. Tests of this kind are not
 //             calibrated: a finding whose end they name is believed with kTestedConfidence at least, which is less than
 //             steering acts upon by default.

@@ -127,6 +127,32 @@ TEST_F(EndQuestionsTest, BothWaysAreOneQuestion) {
   EXPECT_EQ(other, StuckConnection());
 }
 
+// Nobody is named, and it is one of two ranks of many: tests ask about these two, and the answer leaves no candidates.
+TEST_F(EndQuestionsTest, TwoCandidatesAreAQuestionToo) {
+  Finding finding = StuckConnection();
+  finding.culprits.clear();
+  finding.candidates.resize(2);
+  finding.candidates[0].culprit.rank = RankId(6);
+  finding.candidates[1].culprit.rank = RankId(1);
+  Finding three = finding;
+  three.id = FindingId(7);
+  three.candidates.resize(3);
+  three.candidates[2].culprit.rank = RankId(2);
+  questions_.Consider(three, Ends());
+  EXPECT_THAT(questions_.TakeQuestions(), IsEmpty()) << "three hosts are no pair";
+  questions_.Consider(finding, Ends());
+  const std::vector<SlowEndQuestion> asked = questions_.TakeQuestions();
+  ASSERT_THAT(asked, SizeIs(1));
+  EXPECT_EQ(asked[0].sender, HostId(13));
+  EXPECT_EQ(asked[0].receiver, HostId(10));
+  EXPECT_THAT(asked[0].bystanders, ElementsAre(HostId(11), HostId(12)));
+  questions_.Take({.finding = FindingId(6), .end = SlowEnd::kReceiver});
+  questions_.Refine(&finding);
+  ASSERT_THAT(finding.culprits, SizeIs(1));
+  EXPECT_EQ(finding.culprits[0].host, HostId(10));
+  EXPECT_THAT(finding.candidates, IsEmpty());
+}
+
 // What waits in a circle: one of two ranks is stuck, and telemetry can't tell which.
 TEST_F(EndQuestionsTest, OneOfTwoRanksIsAQuestionToo) {
   Finding finding = StuckConnection();

@@ -68,6 +68,15 @@ struct Evidence {
   friend bool operator==(const Evidence&, const Evidence&) = default;
 };
 
+// One of several that may be at fault, where evidence does not decide between them.
+struct Candidate {
+  Culprit culprit;
+  std::string why;                 // what speaks for it, a clause
+  std::vector<Evidence> evidence;  // measured of it alone
+
+  friend bool operator==(const Candidate&, const Candidate&) = default;
+};
+
 // Why a rank hangs or is slow, as far as it is known. Wire and dump values: never renumber.
 enum class SubCause : uint8_t {
   kUnknown = 0,
@@ -115,6 +124,9 @@ struct Finding {
   Syndrome syndrome = Syndrome::kCommHang;
   FindingState state = FindingState::kSuspect;
   std::vector<Culprit> culprits;  // ascending
+  // Those that it may be, where it can't be told: who stopped first comes first. Not all of them in large jobs: the
+  // evidence says how many there are.
+  std::vector<Candidate> candidates;
   // The operation that shows it; nothing where no single one does.
   CommunicatorId communicator;
   std::optional<OperationKind> operation;

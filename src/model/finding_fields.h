@@ -45,6 +45,13 @@ void Describe(Archive& archive, Record& evidence) {
   archive.Required("unit", evidence.unit);
 }
 
+template <class Archive, codec::IsRecord<Candidate> Record>
+void Describe(Archive& archive, Record& candidate) {
+  archive.Required("culprit", candidate.culprit);
+  archive.Required("why", candidate.why);
+  archive.Required("evidence", candidate.evidence);
+}
+
 template <class Archive, codec::IsRecord<Finding> Record>
 void Describe(Archive& archive, Record& finding) {
   archive.Optional("id", finding.id);
@@ -52,6 +59,7 @@ void Describe(Archive& archive, Record& finding) {
   archive.Required("syndrome", finding.syndrome);
   archive.Required("state", finding.state);
   archive.Required("culprits", finding.culprits);
+  archive.Optional("candidates", finding.candidates);
   archive.Optional("communicator", finding.communicator);
   archive.Optional("operation", finding.operation);
   archive.Required("sequence", finding.sequence);

@@ -57,6 +57,16 @@ struct LiveHost {
   friend bool operator==(const LiveHost&, const LiveHost&) = default;
 };
 
+// One of several that may be at fault, where it is not known which.
+struct LiveCandidate {
+  std::string culprit;
+  std::string host;  // empty: none
+  std::string why;
+  std::vector<std::string> evidence = {};
+
+  friend bool operator==(const LiveCandidate&, const LiveCandidate&) = default;
+};
+
 struct LiveFinding {
   std::string job;
   uint64_t id = 0;
@@ -75,6 +85,7 @@ struct LiveFinding {
   std::vector<std::string> signs = {};
   std::string text;
   std::vector<std::string> evidence;
+  std::vector<LiveCandidate> candidates = {};  // who stopped first comes first
 
   friend bool operator==(const LiveFinding&, const LiveFinding&) = default;
 };
@@ -236,6 +247,14 @@ void Describe(Archive& archive, Record& host) {
   archive.Optional("findings", host.findings);
 }
 
+template <class Archive, codec::IsRecord<LiveCandidate> Record>
+void Describe(Archive& archive, Record& candidate) {
+  archive.Required("culprit", candidate.culprit);
+  archive.Optional("host", candidate.host);
+  archive.Optional("why", candidate.why);
+  archive.Optional("evidence", candidate.evidence);
+}
+
 template <class Archive, codec::IsRecord<LiveFinding> Record>
 void Describe(Archive& archive, Record& finding) {
   archive.Optional("job", finding.job);
@@ -255,6 +274,7 @@ void Describe(Archive& archive, Record& finding) {
   archive.Optional("signs", finding.signs);
   archive.Optional("text", finding.text);
   archive.Optional("evidence", finding.evidence);
+  archive.Optional("candidates", finding.candidates);
 }
 
 template <class Archive, codec::IsRecord<LiveConnection> Record>

@@ -123,6 +123,23 @@ class DiagCommandTest(CommandCase):
         self.assertIn("node culprit", page)
         self.assertIsNone(re.search(r'(src|href)="https?:', page), "the page must not fetch anything")
 
+    def test_a_hang_that_accuses_nobody_names_who_it_may_be(self):
+        files = [self.write(f"all_{rank}", flight_recorder_file(8, 6)) for rank in range(8)]
+        result = self.analyze(*files, "--json", "found.json", "--html", "found.html")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        [finding] = json.loads((self.folder / "found.json").read_text())["findings"]
+        self.assertEqual(finding["culprits"], [])
+        self.assertEqual([one["culprit"]["host"] for one in finding["candidates"]], list(range(8)))
+        self.assertIn("1 rank of it is inside", finding["candidates"][0]["why"])
+        self.assertEqual(finding["tell_apart"][0]["command"].split()[:2], ["fairlead", "check-node"])
+        self.assertIn("One of these, and it is not known which:", result.stdout)
+        self.assertIn("host of rank 3: 1 rank of it is inside", result.stdout)
+        self.assertIn("What tells them apart:", result.stdout)
+        self.assertLessEqual(max(len(line) for line in result.stdout.splitlines() if "check-node" not in line), 100)
+        page = (self.folder / "found.html").read_text()
+        for said in ("host of rank 3: 1 rank of it is inside", "What tells them apart", "<code>fairlead check-node"):
+            self.assertTrue(said in page, said)
+
     def test_a_flight_recorder_that_was_written_at_once_may_be_of_a_job_that_runs(self):
         files = [self.write(f"early_{rank}", flight_recorder_file(8, 5 if rank == 6 else 6)) for rank in range(8)]
         for seconds, is_early in ((0.5, True), (60, False)):

@@ -247,6 +247,9 @@ class Cluster:
             return None
         blocks = [{"at_s": self.now - 60 + 2 * i, "seconds": 1 if i < 10 else 1.5, "own_seconds": 0.9 if i < 10 else 1.4,
                    "like_low_seconds": 0.8, "like_median_seconds": 0.9, "like_high_seconds": 1.0} for i in range(25)]
+        if finding["syndrome"] == "comm_hang":
+            finding = {**finding, "candidates": [{"culprit": "rank 4 on h1", "host": "h1", "why": "its GPU <b>stands</b>", "evidence": ["time since its last report: 2 s"]},
+                                                 {"culprit": "rank 0 on h0", "host": "h0", "why": "its GPU stands"}]}
         return {"finding": finding, "seen_at_s": self.now - 20, "blocks": blocks,
                 "wait_nodes": [{"label": "7 ranks: 0–2, 4–7"}, {"label": "all_reduce 17 on world", "is_operation": True},
                                {"label": "rank 3", "is_culprit": True}],

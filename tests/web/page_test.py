@@ -210,6 +210,15 @@ class PageTest(unittest.TestCase):
         self.browser.wait("document.querySelector('#view-title')?.innerText === 'Finding 2'")
         self.calm()
 
+    def test_a_hang_that_accuses_nobody_shows_who_it_may_be(self):
+        cluster = Cluster()
+        cluster.find(5, "job1", "h1", "One of two ranks is stuck, and it is not known which", syndrome="comm_hang")
+        self.start(cluster, hash="#finding=5")
+        self.browser.wait("document.querySelector('#candidates')")
+        self.assertIn("rank 4 on h1: its GPU <b>stands</b>; time since its last report: 2 s (h1)", self.text("#candidates"))
+        self.assertIn("rank 0 on h0: its GPU stands (h0)", self.text("#candidates"))
+        self.calm()
+
     def test_a_finding_that_is_not_there_is_said_to_be(self):
         self.start(hash="#finding=99")
         self.browser.wait("document.querySelector('#view-title')?.innerText === 'Finding 99'")

@@ -109,6 +109,7 @@ class HandMadeJob {
       for (model::OperationRecord& record : report.operations) Shift(&record, skew[r / 4]);
       report.connections = std::exchange(connections_[r], {});
       report.is_finalizing = is_finalizing;
+      report.threads = threads[r];
       if (!lost_hosts.contains(r / 4) && !lost_ranks.contains(r)) records.emplace_back(std::move(report));
     }
     for (uint32_t h = 0; h < 2; ++h) {
@@ -157,6 +158,7 @@ class HandMadeJob {
   std::set<uint32_t> lost_ranks;
   model::ProcessState states[kRanks] = {};
   model::ProcessExit exits[kRanks] = {};
+  std::vector<model::ThreadGroup> threads[kRanks];
   std::vector<model::HostSymptomRecord> symptoms[2];
   std::vector<C4dAction> actions;
   std::vector<std::pair<SimTime, std::vector<model::TelemetryRecord>>> history;

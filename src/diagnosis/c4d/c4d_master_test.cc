@@ -31,6 +31,20 @@ bool IsNic(const Finding& finding, uint32_t nic) {
          finding.culprits.front().nic == NicId(nic);
 }
 
+// Ascending.
+std::vector<uint32_t> CandidateRanks(const Finding& finding) {
+  std::vector<uint32_t> ranks;
+  for (const model::Candidate& candidate : finding.candidates) ranks.push_back(candidate.culprit.rank.value());
+  std::ranges::sort(ranks);
+  return ranks;
+}
+
+// As the finding says; 0: it does not.
+double NumCandidates(const Finding& finding) {
+  const auto said = std::ranges::find(finding.evidence, "candidates", &model::Evidence::what);
+  return said == finding.evidence.end() ? 0 : said->value;
+}
+
 TEST(C4dMasterTest, HealthyJobHasNoFinding) {
   Job job;
   job.Iterate(300);
@@ -53,6 +67,7 @@ TEST(C4dMasterTest, ARankThatNeverArrivesIsNamed) {
   EXPECT_EQ(finding.action, model::RecommendedAction::kIsolateAndRestart);
   EXPECT_NE(finding.summary.find("rank 3 (host 0, GPU 3)"), std::string::npos);
   EXPECT_FALSE(finding.evidence.empty());
+  EXPECT_TRUE(finding.candidates.empty()) << "it is known";
 }
 
 TEST(C4dMasterTest, AHangIsProvedByWhoWaitsForWhom) {
@@ -187,6 +202,87 @@ TEST(C4dMasterTest, OfTwoThatLostAMessageBetweenThemNeitherIsNamed) {
   ASSERT_EQ(job.Open().size(), 1u);
   EXPECT_TRUE(job.Open().front().culprits.empty()) << job.Open().front().summary;
   EXPECT_EQ(job.Open().front().action, model::RecommendedAction::kWatch);
+  EXPECT_EQ(CandidateRanks(job.Open().front()), (std::vector<uint32_t>{0, 4}));
+  EXPECT_EQ(NumCandidates(job.Open().front()), 2);
+}
+
+// That is a hang, too: nobody is named, and those that it may be are, with what speaks for each of them.
+TEST(C4dMasterTest, WhoeverMayBeAtFaultIsToldWithWhatSpeaksForIt) {
+  Job job;
+  job.Iterate(5);
+  for (const uint32_t r : {0, 4}) job.Do(r, Job::kPair0, Stage::kStarted);
+  job.Connect(4, Direction::kSend, 0, TransferPhase::kSendWaitsForPeer, Job::kPair0);
+  job.Connect(0, Direction::kReceive, 4, TransferPhase::kReceivePosted, Job::kPair0);
+  job.Connect(0, Direction::kSend, 4, TransferPhase::kSendWaitsForGpu, Job::kPair0);
+  job.Connect(4, Direction::kReceive, 0, TransferPhase::kReceivePosted, Job::kPair0);
+  job.threads[4] = {{"python", model::ThreadState::kBlocked, "nfs_wait < sys_read", 1, true}};
+  job.Wait(kHangSeconds);
+  ASSERT_EQ(job.Open().size(), 1u);
+  const std::vector<model::Candidate> candidates = job.Open().front().candidates;
+  ASSERT_EQ(candidates.size(), 2u);
+  for (const model::Candidate& candidate : candidates) {
+    EXPECT_FALSE(candidate.why.empty());
+    // Both have stood still since second 6; the finding is of second 26 or 27.
+    ASSERT_FALSE(candidate.evidence.empty());
+    EXPECT_EQ(candidate.evidence.front().what, "time since it last began or ended an operation");
+    EXPECT_NEAR(candidate.evidence.front().value, 20, 2);
+  }
+  EXPECT_EQ(candidates[0].why.find("thread"), std::string::npos) << "its kernel has told nothing";
+  EXPECT_NE(candidates[1].why.find("its first thread is blocked in nfs_wait"), std::string::npos) << candidates[1].why;
+}
+
+// All have begun what has no messages to be seen, across both hosts.
+TEST(C4dMasterTest, WhereNothingIsSeenOfDataAnyHostInsideMayBeAtFault) {
+  Job job;
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted);
+  job.Wait(kHangSeconds);
+  ASSERT_EQ(job.Open().size(), 1u);
+  const Finding finding = job.Open().front();
+  EXPECT_TRUE(finding.culprits.empty());
+  ASSERT_EQ(finding.candidates.size(), 2u);
+  for (uint32_t h = 0; h < 2; ++h) {
+    EXPECT_EQ(finding.candidates[h].culprit.kind, CulpritKind::kHost);
+    EXPECT_EQ(finding.candidates[h].culprit.host, HostId(h));
+    EXPECT_NE(finding.candidates[h].why.find("4 ranks"), std::string::npos) << finding.candidates[h].why;
+  }
+}
+
+// Of two ranks without reports either may not have begun it.
+TEST(C4dMasterTest, OfSeveralWithoutReportsEachIsACandidate) {
+  Job job;
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted);
+  job.lost_ranks = {2, 6};
+  job.Wait(kHangSeconds);
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_TRUE(job.Open().front().culprits.empty()) << job.Open().front().summary;
+  ASSERT_EQ(CandidateRanks(job.Open().front()), (std::vector<uint32_t>{2, 6}));
+  EXPECT_NE(job.Open().front().candidates.front().why.find("reports"), std::string::npos);
+}
+
+// 4 waits for 0 in one operation, 0 for 4 in another, and all others are inside of both: nobody is in a minority.
+TEST(C4dMasterTest, OfACircleWithoutAMinorityEachIsACandidate) {
+  Job job;
+  job.layout.communicators.push_back({"data again", job.layout.communicators[0].ranks});
+  constexpr model::CommunicatorId kAgain{4};
+  job.Send({job.layout});
+  for (int i = 0; i < 5; ++i) {
+    job.DoAll(kAgain, Stage::kFinished);
+    job.Iterate(1);
+  }
+  job.DoAll(Job::kData, Stage::kStarted, {0});
+  job.DoAll(kAgain, Stage::kStarted, {4});
+  job.Wait(kHangSeconds);
+  ASSERT_EQ(job.Open().size(), 1u);
+  const Finding finding = job.Open().front();
+  EXPECT_EQ(finding.syndrome, Syndrome::kMismatch);
+  EXPECT_TRUE(finding.culprits.empty()) << finding.summary;
+  ASSERT_EQ(CandidateRanks(finding), (std::vector<uint32_t>{0, 4}));
+  for (const model::Candidate& candidate : finding.candidates) {
+    const bool waits_again = candidate.why.find("data again") != std::string::npos;
+    EXPECT_EQ(waits_again, candidate.culprit.rank == model::RankId(0)) << candidate.why;
+  }
 }
 
 // The same of sends and receives, each of which has but two ranks, both with equally many lost messages between them.

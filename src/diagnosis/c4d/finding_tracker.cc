@@ -161,6 +161,7 @@ void FindingTracker::Open(const Suspect& suspect, SimTime now, std::vector<Findi
 
 void FindingTracker::Fill(const Suspect& suspect, Finding& finding) const {
   finding.evidence = suspect.evidence;
+  finding.candidates = suspect.candidates;
   finding.summary = suspect.summary;
   finding.score = suspect.confidence;
   finding.confidence = Calibrated(suspect.syndrome, suspect.confidence);

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "diagnosis/c4d/hang_candidates.h"
 #include "diagnosis/c4d/stuck_element.h"
 #include "diagnosis/c4d/stuck_graph.h"
 #include "diagnosis/c4d/wording.h"
@@ -385,6 +386,18 @@ class HangRule {
                                   Describe(layout_, names_, suspect.culprits));
     suspect.culprits.clear();
     suspect.confidence = 0.3;
+    std::vector<model::Candidate> candidates;
+    for (const RankId rank : all) {
+      const bool has_reported = picture_.ranks()[rank].has_reported;
+      candidates.push_back(CandidateOf(
+          rank, has_reported ? "its latest reports are missing, and it may not have begun what others wait in"
+                             : "it has sent no telemetry, and it may not have begun what others wait in"));
+    }
+    SetCandidates(std::move(candidates), &suspect);
+  }
+
+  model::Candidate CandidateOf(RankId rank, std::string why) const {
+    return RankCandidate(picture_, rank, std::move(why), query_);
   }
 
   // An operation inside of a host may have stopped on any of its ranks, just as the one in doubt may not have begun it.
@@ -457,6 +470,7 @@ class HangRule {
       suspect->confidence = 0.3;
       suspect->summary = fmt::format("One of {} is stuck inside {}, and it is not known which; {}",
                                      Describe(layout_, names_, ranks), what, Waiting());
+      AddGpuCandidates(ranks, suspect);
       return;
     }
     const bool is_sure = ranks.size() == 1 && !gpus_.empty();
@@ -466,21 +480,39 @@ class HangRule {
                                    Describe(layout_, names_, suspect->culprits), what, Waiting());
   }
 
+  void AddGpuCandidates(const std::vector<RankId>& ranks, Suspect* suspect) const {
+    std::vector<model::Candidate> candidates;
+    for (const RankId rank : ranks) {
+      std::string why = "no other rank is seen to keep its GPU from going on";
+      if (gpus_.empty()) why += ", except for GPUs of its host, which can't be seen";
+      candidates.push_back(CandidateOf(rank, std::move(why)));
+    }
+    SetCandidates(std::move(candidates), suspect);
+  }
+
   // Operations over NVLink have no messages: at best, all their ranks are on one host.
   void NameHostOutOfSight(const std::string& what, Suspect* suspect) const {
-    std::set<HostId> hosts;
+    std::map<HostId, std::set<RankId>> hosts;  // and their ranks inside
     for (const PendingOperation* operation : out_of_sight_) {
-      for (const RankId rank : operation->inside) hosts.insert(layout_.ranks[rank.index()].host);
+      for (const RankId rank : operation->inside) hosts[layout_.ranks[rank.index()].host].insert(rank);
     }
     suspect->confidence = 0.5;
     if (hosts.size() == 1) {
-      suspect->culprits = {model::HostCulprit(*hosts.begin())};
-      suspect->summary = fmt::format("{} has stopped inside {}; {}", what, names_.Of(*hosts.begin()), Waiting());
+      suspect->culprits = {model::HostCulprit(hosts.begin()->first)};
+      suspect->summary = fmt::format("{} has stopped inside {}; {}", what, names_.Of(hosts.begin()->first), Waiting());
       return;
     }
     suspect->confidence = 0.2;
     suspect->summary =
         fmt::format("{} was begun by all its ranks and has stopped, and it is not known where; {}", what, Waiting());
+    std::vector<model::Candidate> candidates;
+    for (const auto& [host, inside] : hosts) {
+      std::string why = fmt::format("{} of it {} inside, and none of their messages is seen",
+                                    inside.size() == 1 ? "1 rank" : fmt::format("{} ranks", inside.size()),
+                                    inside.size() == 1 ? "is" : "are");
+      candidates.push_back(HostCandidate(picture_, {inside.begin(), inside.end()}, std::move(why), query_));
+    }
+    SetCandidates(std::move(candidates), suspect);
   }
 
   // Of all ranks that have or should have begun it.
@@ -537,7 +569,30 @@ class HangRule {
     suspect.summary =
         fmt::format("Ranks wait for each other in a circle: they began {} in different orders; {} used another order",
                     text, culprits.empty() ? "it is not known who" : Describe(layout_, names_, suspect.culprits));
+    if (culprits.empty()) AddCycleCandidates(&suspect);
     suspects->push_back(std::move(suspect));
+  }
+
+  // Each rank of the circles, with what it waits in.
+  void AddCycleCandidates(Suspect* suspect) const {
+    std::map<RankId, const PendingOperation*> ranks;
+    for (const std::vector<uint32_t>& cycle : cycles_) {
+      const std::set<uint32_t> nodes(cycle.begin(), cycle.end());
+      for (const uint32_t node : cycle) {
+        if (node < num_ranks_) continue;
+        const PendingOperation& operation = graph_.operations[node - num_ranks_];
+        for (const RankId rank : operation.inside) {
+          if (nodes.contains(rank.value())) ranks.emplace(rank, &operation);
+        }
+      }
+    }
+    std::vector<model::Candidate> candidates;
+    for (const auto& [rank, operation] : ranks) {
+      candidates.push_back(CandidateOf(
+          rank,
+          fmt::format("it waits inside of {}, which others of the circle have not begun", OperationText(*operation))));
+    }
+    SetCandidates(std::move(candidates), suspect);
   }
 
   const JobPicture& picture_;

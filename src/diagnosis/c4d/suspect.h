@@ -14,6 +14,7 @@ namespace fairlead::diagnosis::c4d {
 struct Suspect {
   model::Syndrome syndrome = model::Syndrome::kCommHang;
   std::vector<model::Culprit> culprits;
+  std::vector<model::Candidate> candidates;  // where it is not known which of them it is
   model::SubCause sub_cause = model::SubCause::kUnknown;
   std::vector<model::Evidence> evidence;
   double confidence = 0;      // 0..1

@@ -22,14 +22,19 @@ bool IsAccused(const model::Finding& finding, RankId rank, HostId host) {
 
 }  // namespace
 
+const model::ThreadGroup* FirstThreadOf(const RankState& rank, SimTime now) {
+  const auto first = std::ranges::find(rank.threads, true, &model::ThreadGroup::is_first);
+  return first == rank.threads.end() || now - rank.threads_heard > kHoldsFor ? nullptr : &*first;
+}
+
 std::vector<model::RankThreads> FindThreadPlaces(const JobPicture& picture, const model::Finding& finding,
                                                  SimTime now) {
   std::map<std::pair<ThreadState, std::string>, model::RankThreads> places;
   for (size_t r = 0; r < picture.ranks().size(); ++r) {
     const RankId id(r);
     const RankState& rank = picture.ranks()[id];
-    const auto first = std::ranges::find(rank.threads, true, &model::ThreadGroup::is_first);
-    if (first == rank.threads.end() || now - rank.threads_heard > kHoldsFor) continue;
+    const model::ThreadGroup* first = FirstThreadOf(rank, now);
+    if (first == nullptr) continue;
     const bool is_accused = IsAccused(finding, id, picture.layout().ranks[r].host);
     model::RankThreads& alike = places[{first->state, first->place}];
     // What is shown of them is the first accused one's.

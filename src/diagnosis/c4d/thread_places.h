@@ -18,4 +18,7 @@ namespace fairlead::diagnosis::c4d {
 std::vector<model::RankThreads> FindThreadPlaces(const JobPicture& picture, const model::Finding& finding, SimTime now);
 inline constexpr size_t kThreadPlacesMax = 16;
 
+// What the rank's agent told of the process's first thread; null: nothing, or too long ago.
+const model::ThreadGroup* FirstThreadOf(const RankState& rank, SimTime now);
+
 }  // namespace fairlead::diagnosis::c4d

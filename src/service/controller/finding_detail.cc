@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
+#include <span>
 
 #include "report/wait_graph_figure.h"
 
@@ -20,14 +22,29 @@ std::optional<double> SecondsOf(SimTime time) {
   return time == SimTime::Never() ? std::nullopt : std::optional(time.seconds().value());
 }
 
-// What on-call engineers look at next (docs/oncall).
-std::vector<wire::NextStep> NextStepsOf(const std::string& job, const Finding& finding, const wire::LiveFinding& live) {
-  std::vector<wire::NextStep> steps;
+// A name as a shell takes it for one word: foreign recordings name hosts as they like, or not at all.
+std::string ShellWord(std::string name) {
+  const auto is_plain = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '-' ||
+           c == '_' || c == ':';
+  };
+  if (!name.empty() && std::ranges::all_of(name, is_plain)) return name;
+  std::erase(name, '\'');
+  return "'" + name + "'";
+}
+
+// At most so many hosts of candidates are looked at one by one, and tested together.
+constexpr size_t kHostsLookedAt = 3;
+constexpr size_t kHostsTested = 8;
+
+// What on-call engineers look at next (docs/oncall). Args: steps: that come first.
+std::vector<wire::NextStep> NextStepsOf(const std::string& job, const Finding& finding, const wire::LiveFinding& live,
+                                        std::vector<wire::NextStep> steps) {
   for (const std::string& host : live.hosts) {
-    steps.push_back({fmt::format("fairlead describe host {}", host), "what else is known of the host"});
+    steps.push_back({fmt::format("fairlead describe host {}", ShellWord(host)), "what else is known of the host"});
     if (steps.size() == 3) break;
   }
-  const std::string host = live.hosts.empty() ? "" : fmt::format("ssh {} ", live.hosts.front());
+  const std::string host = live.hosts.empty() ? "" : fmt::format("ssh {} ", ShellWord(live.hosts.front()));
   switch (finding.syndrome) {
     case Syndrome::kDead:
       steps.push_back({host + "journalctl -k --since -15min", "Xid, out of memory, machine checks"});
@@ -79,6 +96,42 @@ wire::LiveThreads MakeLive(const model::RankThreads& alike) {
 
 }  // namespace
 
+// Those that can't be seen are asked whether they are there; of a program's fault its processes tell; else tests of the
+// hosts do, and what their GPUs and stuck threads say.
+std::vector<wire::NextStep> TellApart(const Finding& finding, const report::CulpritNames& names) {
+  std::vector<std::string> hosts;  // in the order of candidates
+  for (const model::Candidate& candidate : finding.candidates) {
+    if (!candidate.culprit.host.valid() || hosts.size() == kHostsTested) continue;
+    const std::string name = ShellWord(names.host(candidate.culprit.host));
+    if (std::ranges::find(hosts, name) == hosts.end()) hosts.push_back(name);
+  }
+  std::vector<wire::NextStep> steps;
+  if (hosts.empty()) return steps;
+  const bool is_unseen = finding.syndrome == Syndrome::kNonCommHang || finding.syndrome == Syndrome::kDead;
+  const bool is_program = finding.syndrome == Syndrome::kMismatch;
+  if (!is_unseen && !is_program) {
+    steps.push_back({fmt::format("fairlead check-node {} --while-training", fmt::join(hosts, " ")),
+                     "which of them loses data or does not answer, while the job still hangs"});
+  }
+  for (const std::string& host : std::span(hosts).first(std::min(hosts.size(), kHostsLookedAt))) {
+    if (is_unseen)
+      steps.push_back({fmt::format("ssh {} systemctl status fairlead-agent", host), "why reports are missing"});
+    steps.push_back({fmt::format("ssh {} fairlead agent processes", host),
+                     "what its processes finished last: the one that is behind the others is the cause"});
+    steps.push_back({fmt::format("ssh {} py-spy dump --pid PID", host),
+                     "where the training script is: who is not inside of the operation?"});
+    if (!is_program) {
+      steps.push_back({fmt::format("ssh {} nvidia-smi -q -d PERFORMANCE,ECC,UTILIZATION", host),
+                       "a GPU that waits for data is busy, and one that has stopped reports errors or is idle"});
+    }
+  }
+  if (!is_program) {
+    steps.push_back({fmt::format("fairlead check-node {} --burn-in 60s", fmt::join(hosts, " ")),
+                     "when the job has left them: which one fails by itself"});
+  }
+  return steps;
+}
+
 wire::LiveFinding MakeLive(const std::string& job, const Finding& finding, const report::CulpritNames& names) {
   wire::LiveFinding live;
   live.job = job;
@@ -104,6 +157,13 @@ wire::LiveFinding MakeLive(const std::string& job, const Finding& finding, const
   for (const model::Sign sign : finding.signs) live.signs.emplace_back(model::Name(sign));
   live.text = finding.summary;
   for (const model::Evidence& one : finding.evidence) live.evidence.push_back(report::EvidenceText(one));
+  for (const model::Candidate& candidate : finding.candidates) {
+    wire::LiveCandidate& one = live.candidates.emplace_back();
+    one.culprit = report::CulpritText(candidate.culprit, names);
+    if (candidate.culprit.host.valid()) one.host = names.host(candidate.culprit.host);
+    one.why = candidate.why;
+    for (const model::Evidence& evidence : candidate.evidence) one.evidence.push_back(report::EvidenceText(evidence));
+  }
   return live;
 }
 
@@ -111,7 +171,7 @@ wire::FindingDetail MakeDetail(const std::string& job, const Finding& finding,
                                const std::optional<model::FindingProof>& proof, const report::CulpritNames& names) {
   wire::FindingDetail detail;
   detail.finding = MakeLive(job, finding, names);
-  detail.next = NextStepsOf(job, finding, detail.finding);
+  detail.next = NextStepsOf(job, finding, detail.finding, TellApart(finding, names));
   if (!proof.has_value()) return detail;
   detail.seen_at_s = SecondsOf(proof->seen_at);
   for (const model::IterationBlock& block : proof->blocks) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "model/finding.h"
 #include "model/finding_proof.h"
@@ -13,6 +14,9 @@ namespace fairlead::service {
 
 // Args: job: its name.
 wire::LiveFinding MakeLive(const std::string& job, const model::Finding& finding, const report::CulpritNames& names);
+
+// Commands that tell the candidates of a finding apart; none where it has no candidates.
+std::vector<wire::NextStep> TellApart(const model::Finding& finding, const report::CulpritNames& names);
 
 // Without history. Args: proof: nothing: it is not known any more.
 wire::FindingDetail MakeDetail(const std::string& job, const model::Finding& finding,

@@ -76,6 +76,50 @@ TEST(FindingDetailTest, WithoutAProofTheRestIsSaid) {
   EXPECT_THAT(detail.next.back().command, testing::StartsWith("fairlead pause gpt"));
 }
 
+// A foreign recording may name a host as it likes.
+TEST(FindingDetailTest, NamesOfHostsAreOneWordOfACommand) {
+  const report::CulpritNames names = {
+      .host = [](HostId) { return std::string("a b'; reboot"); }, .nic = kNames.nic, .leaf = kNames.leaf};
+  const wire::FindingDetail detail = MakeDetail("gpt", SlowConnection(), std::nullopt, names);
+  EXPECT_EQ(detail.next.front().command, "fairlead describe host 'a b; reboot'");
+}
+
+// A hang that accuses nobody: who it may be, why, and what tells them apart, before all else.
+TEST(FindingDetailTest, CandidatesAreToldWithWhatTellsThemApart) {
+  model::Finding finding = SlowConnection();
+  finding.syndrome = model::Syndrome::kCommHang;
+  finding.culprits.clear();
+  for (const uint32_t r : {4, 0}) {
+    model::Candidate& candidate = finding.candidates.emplace_back();
+    candidate.culprit.rank = RankId(r);
+    candidate.culprit.host = HostId(r / 4);
+    candidate.why = "its GPU does not go on";
+    candidate.evidence = {{"time since its last report", 2, 0, "s"}};
+  }
+  const wire::FindingDetail detail = MakeDetail("gpt", finding, std::nullopt, kNames);
+  ASSERT_EQ(detail.finding.candidates.size(), 2u);
+  EXPECT_EQ(detail.finding.candidates[0].culprit, "rank 4 on h1");
+  EXPECT_EQ(detail.finding.candidates[0].host, "h1");
+  EXPECT_EQ(detail.finding.candidates[0].why, "its GPU does not go on");
+  EXPECT_THAT(detail.finding.candidates[0].evidence, testing::ElementsAre("time since its last report: 2 s"));
+  ASSERT_FALSE(detail.next.empty());
+  EXPECT_EQ(detail.next.front().command, "fairlead check-node h1 h0 --while-training");
+  const auto read = wire::ReadAnswer<wire::FindingDetail>(codec::ToJson(detail), "http://c/v1/findings/7");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(*read, detail);
+
+  // Reports are missing: whether the agents are there comes first.
+  finding.syndrome = model::Syndrome::kNonCommHang;
+  EXPECT_EQ(TellApart(finding, kNames).front().command, "ssh h1 systemctl status fairlead-agent");
+  // A fault of the program is not in the hosts.
+  finding.syndrome = model::Syndrome::kMismatch;
+  for (const wire::NextStep& step : TellApart(finding, kNames)) {
+    EXPECT_THAT(step.command, testing::StartsWith("ssh h")) << "no test of hosts";
+  }
+  finding.candidates.clear();
+  EXPECT_TRUE(TellApart(finding, kNames).empty());
+}
+
 // Whoever draws it looks hosts and nodes up by these numbers.
 TEST(FindingDetailTest, NumbersThatLeadNowhereAreFaults) {
   wire::FindingDetail detail = MakeDetail("gpt", SlowConnection(), Proof(), kNames);

@@ -12,6 +12,13 @@ namespace {
 Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
 Json ToJson(const wire::LiveFinding& finding) {
+  Json candidates = Json::array();
+  for (const wire::LiveCandidate& candidate : finding.candidates) {
+    candidates.push_back({{"culprit", candidate.culprit},
+                          {"host", candidate.host},
+                          {"why", candidate.why},
+                          {"evidence", candidate.evidence}});
+  }
   return {{"job", finding.job},
           {"id", finding.id},
           {"syndrome", finding.syndrome},
@@ -28,7 +35,8 @@ Json ToJson(const wire::LiveFinding& finding) {
           {"sub_cause", finding.sub_cause},
           {"signs", finding.signs},
           {"text", finding.text},
-          {"evidence", finding.evidence}};
+          {"evidence", finding.evidence},
+          {"candidates", std::move(candidates)}};
 }
 
 report::CulpritNames NamesIn(const topology::Fabric& fabric) {
