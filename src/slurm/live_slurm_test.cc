@@ -7,10 +7,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <thread>
 
+#include "base/file_reader.h"
+#include "base/temporary_folder.h"
 #include "slurm/cluster_reader.h"
 #include "slurm/job_comment.h"
+#include "slurm/steering_steps.h"
 #include "slurm/writer.h"
 #include "store/memory_store.h"
 
@@ -51,10 +55,10 @@ class LiveSlurmTest : public testing::Test {
     socket_ = socket;
   }
 
-  uint32_t Submit(const std::vector<std::string>& options) {
+  uint32_t Submit(const std::vector<std::string>& options, const std::string& script = "exec sleep 1000") {
     Command command = {"sbatch", "--parsable", "-o", "/dev/null", "--requeue", "--uid=nobody", "--chdir=/"};
     command.insert(command.end(), options.begin(), options.end());
-    command.emplace_back("--wrap=exec sleep 1000");
+    command.emplace_back("--wrap=" + script);
     const auto answer = programs_.Run(command);
     EXPECT_TRUE(answer.ok()) << answer.status().message();
     return answer.ok() ? static_cast<uint32_t>(std::stoul(*answer)) : 0;
@@ -212,6 +216,41 @@ TEST_F(LiveSlurmTest, AnyCommentKeepsWhatItsUserWrote) {
   EXPECT_TRUE(store_.List("")->empty());
   Cancel(id);
   Cancel(strangers);
+  WaitUntilIdle();
+}
+
+// A job whose steps go on writes its checkpoint before steering stops it: its batch script gets SIGUSR1.
+TEST_F(LiveSlurmTest, AJobWritesItsCheckpointBeforeItIsStopped) {
+  const TemporaryFolder folder;
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::all);
+  const std::string steps_file = folder.path() / "steps";
+  const std::string checkpoint = folder.path() / "latest";
+  const uint32_t id = Submit(
+      {"-N1", "--ntasks-per-node=1",
+       fmt::format(R"(--comment={{"fairlead": {{"progress": "{}", "checkpoint": "{}"}}}})", steps_file, checkpoint)},
+      fmt::format("trap 'echo saved > {}' USR1; while true; do echo 1 > {}; sleep 0.2; done", checkpoint, steps_file));
+  const Job job = WaitUntilRunning(id);
+  while (!std::filesystem::exists(steps_file)) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  SteeringStepOptions options;
+  options.fabric_hosts = {"h0", "h1", "h2", "h3", "h4"};
+  SteeringSteps steps(&programs_, &store_, options);
+  StepOrder order;
+  order.step = controller::StopJob{};
+  order.job = model::JobKey(IdentityOf(job));
+  std::vector<std::string> said;
+  for (int i = 0; i < 200; ++i) {
+    const auto progress = steps.Go(order);
+    ASSERT_TRUE(progress.ok()) << progress.status().message();
+    said.push_back(progress->message);
+    if (progress->kind != StepProgress::Kind::kUnderway) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  EXPECT_EQ(said.front(), fmt::format("job {} is asked for a checkpoint", id));
+  EXPECT_EQ(said.back(), fmt::format("job {} is stopped", id));
+  EXPECT_EQ(ReadWholeFile(checkpoint).value(), "saved\n");
+  EXPECT_TRUE(reader_.ReadJobLine(id)->is_held);
+  Cancel(id);
+  EXPECT_EQ(Carry(LeaveReservation{fmt::format("fairlead_job_{}", id), id, job.owner}).kind, Outcome::Kind::kDone);
   WaitUntilIdle();
 }
 

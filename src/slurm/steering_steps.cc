@@ -10,8 +10,10 @@
 #include <string_view>
 
 #include "service/steering/exec_hook.h"
+#include "slurm/engine_notes.h"
 #include "slurm/intention_records.h"
 #include "slurm/job_wish.h"
+#include "slurm/progress_file.h"
 
 namespace fairlead::slurm {
 namespace {
@@ -73,7 +75,8 @@ uint32_t JobNumberOf(const model::JobIdentity& job) {
 }
 
 SteeringSteps::SteeringSteps(Programs* programs, store::Store* store, SteeringStepOptions options)
-    : store_(*store),
+    : programs_(*programs),
+      store_(*store),
       options_(std::move(options)),
       fabric_hosts_(options_.fabric_hosts.begin(), options_.fabric_hosts.end()),
       reader_(programs),
@@ -96,7 +99,7 @@ Result<StepProgress> SteeringSteps::Go(const StepOrder& order) {
 }
 
 Result<SteeringSteps::CheckedJob> SteeringSteps::CheckJob(const StepOrder& order) {
-  const auto refuse = [](std::string why) { return CheckedJob{std::nullopt, std::move(why)}; };
+  const auto refuse = [](std::string why) { return CheckedJob{std::nullopt, std::move(why), ""}; };
   const auto identity = model::ParseJobKey(order.job);
   if (!identity.has_value() || !identity->is_owner_verified) return refuse("the job's owner is not verified");
   const uint32_t number = JobNumberOf(*identity);
@@ -118,7 +121,30 @@ Result<SteeringSteps::CheckedJob> SteeringSteps::CheckJob(const StepOrder& order
   if (const std::string why = WhyNotRequeue(*wish, job->num_restarts); !why.empty()) {
     return refuse(fmt::format("job {}: {}", number, why));
   }
-  return CheckedJob{*job, ""};
+  return CheckedJob{*job, "", details.comment};
+}
+
+Result<bool> SteeringSteps::WaitsForCheckpoint(const Job& job, const std::string& comment) {
+  const Result<ElasticWish> wish = ReadElasticWish(comment);
+  if (!wish.ok() || wish->checkpoint_file.empty() || wish->progress_file.empty()) return false;
+  const auto time_of = [&](const std::string& path) {
+    return options_.file_time ? options_.file_time(path, job.owner) : TimeOfFile(path, job.owner);
+  };
+  const SimTime now = options_.now ? options_.now() : UnixTime();
+  const auto asked = asked_.find(job.id);
+  if (asked == asked_.end() || asked->second.num_restarts != job.num_restarts) {
+    const std::optional<SimTime> steps = time_of(wish->progress_file);
+    if (!steps.has_value() || now - *steps > options_.steps_go_on_within) return false;  // hangs: it would write none
+    const std::optional<SimTime> before = time_of(wish->checkpoint_file);
+    const auto answer = programs_.Run({"scancel", "--batch", "--signal=USR1", std::to_string(job.id)});
+    if (answer.status().code() == StatusCode::kUnavailable) return answer.status();
+    if (!answer.ok()) return false;  // it does not run any more
+    asked_[job.id] = {job.num_restarts, now, before};
+    return true;
+  }
+  const std::optional<SimTime> written = time_of(wish->checkpoint_file);
+  const bool is_written = written.has_value() && written != asked->second.before;
+  return !is_written && now - asked->second.at < options_.checkpoint_patience;
 }
 
 Result<std::optional<Operation>> SteeringSteps::FindRecorded(const std::string& subject) const {
@@ -228,6 +254,8 @@ Result<StepProgress> SteeringSteps::Stop(const StepOrder& order) {
   if (!checked.job.has_value()) return Refused(checked.refusal);
   const Result<StopJob> stop = MakeStopJob(*checked.job);
   if (!stop.ok()) return Refused(stop.status().message());
+  FL_ASSIGN_OR_RETURN(const bool waits, WaitsForCheckpoint(*checked.job, checked.comment));
+  if (waits) return Underway(fmt::format("job {} is asked for a checkpoint", number));
   // Its hosts are free for a moment, and somebody may wait for them. Those that are drained are free for nobody.
   std::vector<std::string> kept;
   for (const std::string& host : checked.job->hosts) {
@@ -241,6 +269,7 @@ Result<StepProgress> SteeringSteps::Stop(const StepOrder& order) {
     if (guard.kind != Kind::kDone) note = "; its hosts are not reserved: " + guard.message;
   }
   FL_ASSIGN_OR_RETURN(StepProgress progress, Carry(*stop));
+  asked_.erase(number);
   progress.message += note;
   return Final(std::move(progress));
 }

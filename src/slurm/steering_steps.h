@@ -1,7 +1,7 @@
 // The steps of steering as operations on Slurm: which of them may be done, and in which order.
 //
 //     isolate_host  checks of the job --> DRAIN, "fairlead: finding 7: …"
-//     stop_job      reservation fairlead_job_N of its hosts --> requeuehold
+//     stop_job      [SIGUSR1 --> its checkpoint] --> reservation fairlead_job_N of its hosts --> requeuehold
 //     take_spare    into the reservation of the job, out of that of spares
 //     restart_job   update, release --> it runs --> the reservation is deleted
 //     test_host     RESUME inside a reservation of its own --> srun --> DRAIN --> the reservation is deleted
@@ -12,6 +12,9 @@
 //             goes on. Refusals come before the first change: a sequence that can't be carried to its end is not begun.
 // Guarantees  a job is acted upon if Slurm has it as the owner's whose processes it has, on hosts that are all in the
 //             fabric, and its comment does not wish otherwise. Other reservations than "fairlead…" are not changed.
+// Checkpoints a job that has named the files of its checkpoint and its progress, and whose steps go on (a slow host,
+//             not a hang), is asked for a checkpoint before it is stopped, and stopped when that is there, or in any
+//             case after `checkpoint_patience`. After a death of the process it is asked again, which changes nothing.
 // Limits      Slurm does not say when a job's run began, as far as we read it: a stop that was decided before a death
 //             of the controller, and not recorded, may meet a run that somebody else has started since.
 // Thread      one at a time for one store; calls block for as long as Slurm takes, or for `patience`.
@@ -29,6 +32,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/sim_time.h"
 #include "base/status.h"
 #include "controller/steering_events.h"
 #include "model/job_identity.h"
@@ -43,12 +47,21 @@ struct SteeringStepOptions {
   std::vector<std::string> fabric_hosts;
   std::string spares = {};        // reservation that keeps spares free, "fairlead…"; empty: there is none
   std::string test_program = {};  // run on a host that is to be tested; 0: healthy; empty: no host is tested
+  // > 0. How long a job may take to write it. Longer: larger models get theirs. Shorter: the slow host is left sooner.
+  // Below the patience with a stop (EngineOptions::patience).
+  SimDuration checkpoint_patience = SimDuration(60'000'000'000);
+  // > 0. Steps that are older than that do not go on.
+  SimDuration steps_go_on_within = SimDuration(20'000'000'000);
   WriterOptions writer = {};
   // Runs the test on the host, inside the reservation: its exit code. Empty: srun. Args: stop: end it soon.
   std::function<Result<int>(const std::string& host, const std::string& reservation, const std::atomic<bool>& stop)>
       run_test = {};
   // Empty where there is none of that number. Empty function: this machine's.
   std::function<std::string(uint32_t)> user_name = {};
+  // When a file of a job's owner was written last, and what time it is, since 1970. Empty functions: TimeOfFile(),
+  // UnixTime().
+  std::function<std::optional<SimTime>(const std::string& path, uint32_t owner)> file_time = {};
+  std::function<SimTime()> now = {};
 };
 
 // A step with what names its hosts and job.
@@ -98,6 +111,13 @@ class SteeringSteps {
   struct CheckedJob {
     std::optional<Job> job;
     std::string refusal;  // where there is none
+    std::string comment;
+  };
+  // A job that was asked for a checkpoint.
+  struct Asked {
+    uint32_t num_restarts = 0;  // of the run that was
+    SimTime at;
+    std::optional<SimTime> before;  // when it had written the last one
   };
 
   Result<StepProgress> Isolate(const StepOrder& order);
@@ -110,6 +130,8 @@ class SteeringSteps {
 
   // The job in its present state, if it may be acted upon.
   Result<CheckedJob> CheckJob(const StepOrder& order);
+  // Whether it is still to be waited for. Errors: kUnavailable: Slurm does not answer.
+  Result<bool> WaitsForCheckpoint(const Job& job, const std::string& comment);
   Result<StepProgress> Carry(const Operation& operation);
   Result<std::optional<Operation>> FindRecorded(const std::string& subject) const;
   Result<std::optional<StopJob>> FindStopped(uint32_t job) const;
@@ -123,12 +145,14 @@ class SteeringSteps {
   Status CleanUpStop(const StopJob& stop, std::vector<std::string>* notes);
   Status CleanUpReservation(const Reservation& reservation, const IsLeft& is_left, std::vector<std::string>* notes);
 
+  Programs& programs_;
   store::Store& store_;
   const SteeringStepOptions options_;
   const std::set<std::string> fabric_hosts_;
   ProgramReader reader_;
   Writer writer_;
   std::atomic<bool> is_over_ = false;
+  std::map<uint32_t, Asked> asked_;                               // [job] until it is stopped
   std::map<std::string, std::shared_future<Result<int>>> tests_;  // [host] until what they found is carried out
 };
 

@@ -318,5 +318,102 @@ TEST(JobNumberTest, OfWhatTheKernelOrTheNameSays) {
   }
 }
 
+// ---- A checkpoint before a stop ----
+
+class CheckpointBeforeStopTest : public testing::Test {
+ protected:
+  CheckpointBeforeStopTest() {
+    cluster_.slurm.jobs[7].comment = R"({"fairlead": {"progress": "/steps", "checkpoint": "/latest"}})";
+    Open();
+  }
+  // A process of its own.
+  void Open() {
+    SteeringStepOptions options = cluster_.Options();
+    options.now = [this] { return SimTime::FromSeconds(Seconds(now_s_)); };
+    options.file_time = [this](const std::string& path, uint32_t owner) -> std::optional<SimTime> {
+      EXPECT_EQ(owner, 1001u);
+      const auto found = files_.find(path);
+      if (found == files_.end()) return std::nullopt;
+      return SimTime::FromSeconds(Seconds(found->second));
+    };
+    steps_ = std::make_unique<SteeringSteps>(&cluster_.slurm, &cluster_.store, std::move(options));
+  }
+  Kind Stop() {
+    const auto progress = steps_->Go(OfJob(controller::StopJob{}));
+    EXPECT_TRUE(progress.ok()) << progress.status().message();
+    return progress.ok() ? progress->kind : Kind::kFailed;
+  }
+  uint32_t NumSignals() { return cluster_.slurm.jobs[7].signals; }
+  bool Runs() { return cluster_.slurm.jobs[7].state == "RUNNING"; }
+
+  SmallCluster cluster_;
+  double now_s_ = 1000;
+  std::map<std::string, double> files_ = {{"/steps", 995}, {"/latest", 900}};
+  std::unique_ptr<SteeringSteps> steps_;
+};
+
+TEST_F(CheckpointBeforeStopTest, ItIsAskedOnceAndStoppedWhenItIsThere) {
+  EXPECT_EQ(Stop(), Kind::kUnderway);
+  EXPECT_EQ(NumSignals(), 1u);
+  for (now_s_ = 1001; now_s_ < 1030; ++now_s_) EXPECT_EQ(Stop(), Kind::kUnderway) << now_s_;
+  EXPECT_TRUE(Runs());
+  EXPECT_TRUE(cluster_.slurm.reservations.size() == 1) << "nothing else was begun";
+  files_["/latest"] = 1029;
+  EXPECT_EQ(GoOn(steps_.get(), OfJob(controller::StopJob{})).kind, Kind::kDone);
+  EXPECT_TRUE(cluster_.slurm.jobs[7].is_held);
+  EXPECT_EQ(NumSignals(), 1u);
+  EXPECT_EQ(cluster_.slurm.changes.front(), "scancel --batch --signal=USR1 7");
+}
+
+TEST_F(CheckpointBeforeStopTest, TheWaitIsBounded) {
+  EXPECT_EQ(Stop(), Kind::kUnderway);
+  now_s_ = 1059.9;
+  EXPECT_EQ(Stop(), Kind::kUnderway);
+  now_s_ = 1060;
+  EXPECT_EQ(GoOn(steps_.get(), OfJob(controller::StopJob{})).kind, Kind::kDone);
+  EXPECT_EQ(NumSignals(), 1u);
+}
+
+// The script of a job without the contract would end by the signal; one that hangs writes none.
+TEST_F(CheckpointBeforeStopTest, NotAskedWithoutContractOrSteps) {
+  const std::string contract = cluster_.slurm.jobs[7].comment;
+  for (const auto& [comment, steps_s] :
+       std::vector<std::pair<std::string, double>>{{"", 999},
+                                                   {"fairlead", 999},
+                                                   {R"({"fairlead": {"progress": "/steps"}})", 999},
+                                                   {R"({"fairlead": {"checkpoint": "/latest"}})", 999},
+                                                   {contract, 979},
+                                                   {contract, -1}}) {
+    cluster_.slurm.jobs[7].comment = comment;
+    files_["/steps"] = steps_s;
+    if (steps_s < 0) files_.erase("/steps");
+    EXPECT_EQ(GoOn(steps_.get(), OfJob(controller::StopJob{})).kind, Kind::kDone) << comment;
+    EXPECT_EQ(NumSignals(), 0u) << comment;
+    ASSERT_EQ(GoOn(steps_.get(), OfJob(RestartJob{}, {"h0", "h1"})).kind, Kind::kDone);
+  }
+}
+
+TEST_F(CheckpointBeforeStopTest, ANewProcessAsksAgainAndGoesOn) {
+  EXPECT_EQ(Stop(), Kind::kUnderway);
+  Open();
+  EXPECT_EQ(Stop(), Kind::kUnderway);
+  EXPECT_EQ(NumSignals(), 2u);
+  files_["/latest"] = now_s_ + 1;
+  EXPECT_EQ(GoOn(steps_.get(), OfJob(controller::StopJob{})).kind, Kind::kDone);
+  // The next run of the job is asked anew.
+  ASSERT_EQ(GoOn(steps_.get(), OfJob(RestartJob{}, {"h0", "h1"})).kind, Kind::kDone);
+  EXPECT_EQ(Stop(), Kind::kUnderway);
+  EXPECT_EQ(NumSignals(), 3u);
+}
+
+TEST_F(CheckpointBeforeStopTest, ASlurmThatIsAwayIsAskedLater) {
+  cluster_.slurm.is_away = true;
+  EXPECT_EQ(steps_->Go(OfJob(controller::StopJob{})).status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(NumSignals(), 0u);
+  cluster_.slurm.is_away = false;
+  EXPECT_EQ(Stop(), Kind::kUnderway);
+  EXPECT_EQ(NumSignals(), 1u);
+}
+
 }  // namespace
 }  // namespace fairlead::slurm
