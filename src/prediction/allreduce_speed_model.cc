@@ -351,10 +351,7 @@ Seconds ReplicaSpeedModel::NetworkTime(const ReplicaConfiguration& c) const {
 Seconds ReplicaSpeedModel::IterationTime(const ReplicaConfiguration& c) const {
   const double local = ComputeTime(c).value();
   const double network = NetworkTime(c).value();
-  const double larger = std::max(local, network);
-  // Divided by the larger first: powers of small times would vanish.
-  const double joined =
-      larger * std::pow(std::pow(local / larger, gamma) + std::pow(network / larger, gamma), 1 / gamma);
+  const double joined = network > 0 ? std::exp(Join(std::log(local), std::log(network), gamma).log) : local;
   return Seconds(c.accumulations * local + joined);
 }
 

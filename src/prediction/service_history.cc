@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "base/check.h"
 
@@ -15,22 +16,15 @@ constexpr double kLeastSigma = 1e-3;
 
 double NormalCdf(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
 
-double FindNormalQuantile(double probability) {
-  double low = -9;
-  double high = 9;
-  for (int i = 0; i < 60; ++i) {
-    const double middle = (low + high) / 2;
-    (NormalCdf(middle) < probability ? low : high) = middle;
-  }
-  return (low + high) / 2;
-}
+double NormalDensity(double z) { return std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi); }
 
-// The inverse by bisection. The ends of an interval of 80 % are found once: simulations ask for them at every event.
+// The inverse, by Newton's method from Abramowitz and Stegun 26.2.22, which is right to 3e-3: each step squares that.
 double NormalQuantile(double probability) {
-  static const double kTenth = FindNormalQuantile(0.1);
-  static const double kNineTenths = FindNormalQuantile(0.9);
-  if (probability == 0.1) return kTenth;
-  return probability == 0.9 ? kNineTenths : FindNormalQuantile(probability);
+  const double tail = std::min(probability, 1 - probability);
+  const double t = std::sqrt(-2 * std::log(tail));
+  double z = t - (2.30753 + 0.27061 * t) / (1 + t * (0.99229 + 0.04481 * t));
+  for (int i = 0; i < 3; ++i) z += (NormalCdf(-z) - tail) / NormalDensity(z);
+  return probability < 0.5 ? -z : z;
 }
 
 }  // namespace

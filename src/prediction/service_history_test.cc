@@ -23,6 +23,18 @@ TEST(ServiceHistoryTest, LevelsShrinkTowardsTheOneAbove) {
   EXPECT_NEAR(std::exp(ShrinkLevels(levels, 0).log_mean), 10000, 1e-6);
 }
 
+// Of a table of the normal distribution: both sides, far out, and in the middle.
+TEST(ServiceHistoryTest, QuantilesOfTheNormalDistribution) {
+  const ServiceEstimate standard{0, 1, 1};
+  const auto at = [&](double probability) { return std::log(standard.Quantile(probability)); };
+  EXPECT_NEAR(at(0.5), 0, 1e-12);
+  EXPECT_NEAR(at(0.1), -1.2815515655446004, 1e-12);
+  EXPECT_NEAR(at(0.9), 1.2815515655446004, 1e-12);
+  EXPECT_NEAR(at(0.001), -3.090232306167813, 1e-12);
+  EXPECT_NEAR(at(1e-6), -4.753424308822899, 1e-12);
+  EXPECT_NEAR(at(1e-12), -7.034483825301131, 1e-9);
+}
+
 // Lognormal, median 3600, sigma 0.5.
 TEST(ServiceHistoryTest, WhatIsLeftOfALognormalJob) {
   const ServiceEstimate job{std::log(3600), 0.5, 1};

@@ -14,14 +14,6 @@ namespace {
 
 constexpr uint32_t kDrawsPerPlacement = 8;
 
-std::vector<HostId> HostsIn(const topology::Fabric& fabric, const model::Placement& placement) {
-  std::vector<HostId> hosts;
-  for (const GpuId gpu : placement.gpus) hosts.push_back(fabric.host_of(gpu));
-  std::sort(hosts.begin(), hosts.end());
-  hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
-  return hosts;
-}
-
 // What equal placements have in common.
 struct Quality {
   std::vector<uint32_t> free_gpus;  // of its hosts, ascending
@@ -158,7 +150,7 @@ std::vector<model::Placement> DrawEqualPlacements(const GpuPool& pool, const mod
                                                   const model::Placement& chosen, uint32_t most, uint64_t seed) {
   std::vector<model::Placement> placements = {chosen};
   if (most == 1) return placements;
-  const std::vector<HostId> chosen_hosts = HostsIn(pool.fabric(), chosen);
+  const std::vector<HostId> chosen_hosts = HostsOf(pool.fabric(), chosen);
   const Quality quality = QualityOf(pool, chosen_hosts);
   const std::vector<HostGroup> groups = FindEqualGroups(pool, job, quality);
   std::set<std::vector<HostId>> known = {chosen_hosts};

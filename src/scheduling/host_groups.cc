@@ -44,6 +44,14 @@ HostId FullestHost(const GpuPool& pool, const std::vector<HostGroup>& groups) {
 
 }  // namespace
 
+std::vector<HostId> HostsOf(const topology::Fabric& fabric, const model::Placement& placement) {
+  std::vector<HostId> hosts;
+  for (const GpuId gpu : placement.gpus) hosts.push_back(fabric.host_of(gpu));
+  std::sort(hosts.begin(), hosts.end());
+  hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
+  return hosts;
+}
+
 std::vector<HostGroup> FindUsableGroups(const GpuPool& pool, uint32_t ranks_per_host) {
   std::map<uint32_t, HostGroup> groups;
   const topology::Fabric& fabric = pool.fabric();

@@ -10,6 +10,9 @@
 
 namespace fairlead::scheduling {
 
+// Hosts of the placement's GPUs, ascending, each once. Cost: O(GPUs log GPUs).
+std::vector<HostId> HostsOf(const topology::Fabric& fabric, const model::Placement& placement);
+
 // Hosts of one leaf group that could hold a full share of a job, the fullest first.
 struct HostGroup {
   uint32_t id = 0;  // Fabric::leaf_group

@@ -17,8 +17,7 @@ std::vector<double> NetworkLoad(const ClusterView& cluster) {
   const topology::Fabric& fabric = cluster.pool->fabric();
   std::vector<double> load(fabric.num_leaf_groups(), 0);
   for (const PlacedJob& running : cluster.running) {
-    std::set<HostId> hosts;
-    for (const GpuId gpu : running.placement->gpus) hosts.insert(fabric.host_of(gpu));
+    const std::vector<HostId> hosts = HostsOf(fabric, *running.placement);
     if (hosts.size() < 2) continue;
     std::set<uint32_t> groups;
     for (const HostId host : hosts) groups.insert(fabric.leaf_group(host));
