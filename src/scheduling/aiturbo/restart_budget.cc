@@ -14,6 +14,9 @@ constexpr double kReserve = 0.75;
 // A change by itself is most often followed by one that others make.
 constexpr double kRestartsEach = 2;
 constexpr uint32_t kFewRestarts = 2;
+// Of the time that a job has had resources: kept to one size for so long, it may change whatever its restarts. Lower:
+// more restarts of long jobs.
+constexpr double kLongestHold = 1.0 / 3;
 // Of a fair share.
 constexpr double kFloorPart = 0.5;
 constexpr double kStayPart = 1;
@@ -35,6 +38,10 @@ double RestartBudget::PaceSeconds(const AllocationJob& job, double left_s) const
 
 bool RestartBudget::IsEscape(const AllocationJob& job, double saved_s) const {
   return saved_s >= job.executed_s * std::exp2(std::max(0.0, job.num_restarts - most_));
+}
+
+bool RestartBudget::IsOverdue(const AllocationJob& job, double kept_s, double left_s, double saved_s) const {
+  return IsSpent(job) && kept_s >= kLongestHold * job.executed_s && saved_s >= left_s / 2;
 }
 
 uint64_t FloorGpus(double fair_share) { return WholeGpus(kFloorPart * fair_share); }

@@ -16,10 +16,14 @@
 //                         not at all,
 //             3. escape   but whenever that saves as much time as it has run, E, and twice that for each restart over
 //                         B.
-//             4. spent    with n >= B its floor is what it has, after aged and protected jobs only.
+//             4. overdue  and beyond B whenever it has kept its size for E / 3, and a change makes it at least twice as
+//                         fast: restarts that others made must not bind it for ever. E grows by a half from one such
+//                         change to the next.
+//             5. spent    with n >= B its floor is what it has, after aged and protected jobs only.
 //             A job of unknown length keeps its size anyway, and is only stopped; it is spent, too.
 // Guarantees  while fair shares are above a GPU, restarts beyond B are escapes, at most log2(1 + L / E) of them, or
-//             make room for aged jobs, or follow a loss of nodes. With more jobs than GPUs it is an aim only.
+//             overdue, at most one for each growth of E by a half, or make room for aged jobs, or follow a loss of
+//             nodes. With more jobs than GPUs it is an aim only.
 // Differs     the budget of the companion specification refills with the hours run; a total needs no clock, and is what
 //             an owner would ask for.
 // Reference   our own design; what each part brings: docs/papers/aiturbo.md.
@@ -43,6 +47,8 @@ class RestartBudget {
   double PaceSeconds(const AllocationJob& job, double left_s) const;
   // Args: saved_s: what a change takes off L.
   bool IsEscape(const AllocationJob& job, double saved_s) const;
+  // Args: kept_s: time since its last change.
+  bool IsOverdue(const AllocationJob& job, double kept_s, double left_s, double saved_s) const;
 
  private:
   double most_;

@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <memory>
+#include <utility>
 
 #include "scheduling/aiturbo/aiturbo.h"
 #include "scheduling/allocation_example.h"
@@ -44,6 +45,14 @@ TEST(RestartBudgetTest, EscapesBecomeDearerBeyondTheBudget) {
   EXPECT_FALSE(budget.IsEscape(JobThatRan(1000, 20), 999));
   EXPECT_TRUE(budget.IsEscape(JobThatRan(1000, 23), 8000));
   EXPECT_FALSE(budget.IsEscape(JobThatRan(1000, 23), 7999));
+}
+
+TEST(RestartBudgetTest, AChangeIsOverdueAfterAThirdOfTheTime) {
+  const RestartBudget budget(20);
+  EXPECT_TRUE(budget.IsOverdue(JobThatRan(3000, 60), 1000, 5000, 2500));
+  EXPECT_FALSE(budget.IsOverdue(JobThatRan(3000, 60), 999, 5000, 2500));
+  EXPECT_FALSE(budget.IsOverdue(JobThatRan(3000, 60), 1000, 5000, 2499)) << "less than twice as fast";
+  EXPECT_FALSE(budget.IsOverdue(JobThatRan(3000, 19), 1000, 5000, 2500)) << "it still has some of its budget";
 }
 
 // One long job on eight GPUs, of speed k, and short ones that come one by one, each of two GPUs and of 100 s.
@@ -104,6 +113,18 @@ TEST(RestartBudgetTest, AJobEscapesFromATinySize) {
   larger.job().executed_s = larger.job().attained_service = 50'000;
   larger.job().current = {{HostId(0), 4, 0}, {HostId(1), 3, 0}};
   EXPECT_EQ(larger.Decide(), 7u);
+}
+
+// Others have restarted it far beyond its budget, and it has one GPU of an empty cluster. It keeps to that for a
+// third of its time: for 10,000 s of 30,000.
+TEST(RestartBudgetTest, RestartsByOthersDontBindForEver) {
+  for (const auto& [executed_s, gpus] : {std::pair(29'999.0, 8u), std::pair(30'001.0, 1u)}) {
+    OneLongJob cluster(4);
+    cluster.job().num_restarts = 60;
+    cluster.job().executed_s = cluster.job().attained_service = executed_s;
+    cluster.job().current = {{HostId(0), 1, 0}};  // since 0 s; it is 10,000 s
+    EXPECT_EQ(cluster.Decide(), gpus) << executed_s;
+  }
 }
 
 }  // namespace

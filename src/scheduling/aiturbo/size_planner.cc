@@ -83,6 +83,7 @@ class Planner {
     const double resized_s = (snapshot_.now - Job(j).resized_at).seconds().value();
     if (!HasToSave(j)) return resized_s < HoldSeconds(j, rules_.hold_doubling);
     const double saved_s = LeftSeconds(j) - Job(j).remaining_iterations * SecondsAt(j, choice);
+    if (budget_.IsOverdue(Job(j), resized_s, LeftSeconds(j), saved_s)) return resized_s < rules_.hold_s;
     if (budget_.IsEscape(Job(j), saved_s)) return resized_s < HoldSeconds(j, rules_.hold_doubling / 2);
     return resized_s < std::max(rules_.hold_s, budget_.PaceSeconds(Job(j), LeftSeconds(j)));
   }
