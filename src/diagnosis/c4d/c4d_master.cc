@@ -200,7 +200,7 @@ void C4dMaster::JudgeStalled(SimTime now) {
         ReplaceDeath(suspect, now);
         // A host that had a sign of its own is not heard of at all any more.
         tracker_->Raise(suspect);
-        if (tracker_->Hold(suspect, now, SimDuration(0)) && !HasOpen(IsDead)) {
+        if (tracker_->Hold(suspect, now, PatienceWithDeath(suspect)) && !HasOpen(IsDead)) {
           tracker_->Open(suspect, now, ExplainedBy(suspect));
         }
         window_.NoteStandstill();
@@ -224,6 +224,19 @@ void C4dMaster::JudgeStalled(SimTime now) {
   }
   tracker_->ForgetOthers(now);
   pauses_.EndOthers(now, picture_->last_progress() + options_.silence.report_period, options_.hang.suspect_after);
+}
+
+// A host that dies takes its job with it. Where the job went on for a while after the host fell silent, it was the
+// agent that went, and the standstill has another beginning: it may be a checkpoint of ranks that can't be seen, and is
+// no death before it has lasted as long as a hang.
+SimDuration C4dMaster::PatienceWithDeath(const Suspect& dead) const {
+  const SimDuration away_min = options_.silence.report_period * options_.silence.missed_reports;
+  if (dead.sub_cause != model::SubCause::kUnknown) return SimDuration(0);
+  const bool has_lived = std::ranges::any_of(picture_->hosts(), [&](const HostState& host) {
+    return std::ranges::find(dead.culprits, model::HostCulprit(host.id)) != dead.culprits.end() &&
+           picture_->last_progress() >= host.last_heard + away_min;
+  });
+  return has_lived ? options_.hang.confirm_for : SimDuration(0);
 }
 
 // A later report may tell of an earlier death. Not of hosts that are silent: of these no process is known to have

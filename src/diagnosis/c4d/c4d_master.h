@@ -112,6 +112,7 @@ class C4dMaster {
   void JudgeStalled(SimTime now);
   void JudgeHang(const Suspect& suspect, SimTime now);
   bool IsAftermath(const Suspect& dead) const;
+  SimDuration PatienceWithDeath(const Suspect& dead) const;
   void ReplaceDeath(const Suspect& suspect, SimTime now);
   void JudgeBlocks(SimTime now);
   // [communicator] operations until now.

@@ -719,6 +719,34 @@ TEST(C4dMasterTest, ALostHostIsDeadOnceItsJobIsStalled) {
   EXPECT_TRUE(job.Open().empty());
 }
 
+// The job went on for five seconds after the agent of host 1 fell silent, so its host was alive: that it then stands
+// still for 14 s may be a checkpoint of ranks that can't be seen, and is found only if it lasts as long as a hang.
+TEST(C4dMasterTest, AnAgentThatIsLostBeforeAPauseIsNoDeadHost) {
+  for (const bool goes_on : {true, false}) {
+    Job job;
+    job.Iterate(5);
+    job.lost_hosts = {1};
+    for (int i = 0; i < 5; ++i) {
+      for (uint32_t r = 0; r < 4; ++r) job.Do(r, Job::kData, Stage::kFinished);
+      job.Tick();
+    }
+    for (uint32_t r = 0; r < 4; ++r) job.Do(r, Job::kData, Stage::kStarted);
+    job.Wait(14);
+    EXPECT_TRUE(job.Open().empty()) << job.Open().front().summary;
+    if (goes_on) {
+      for (int i = 0; i < 10; ++i) {
+        for (uint32_t r = 0; r < 4; ++r) job.Do(r, Job::kData, Stage::kFinished);
+        job.Tick();
+      }
+    } else {
+      job.Wait(kHangSeconds - 14);
+    }
+    ASSERT_EQ(job.Open().size(), 1u) << goes_on;
+    EXPECT_EQ(job.Open().front().syndrome, goes_on ? Syndrome::kUnreachable : Syndrome::kDead);
+    EXPECT_EQ(job.Open().front().culprits.front().host, HostId(1));
+  }
+}
+
 // The agent of host 1 is away. Ranks 0 and 1 go on in "pair 0" and "pair 1" with ranks of host 1: the host lives.
 // Agents are restarted, streams break: that says nothing about a stall that began before, or that another rank
 // explains.
