@@ -40,6 +40,8 @@ struct ExplainOptions {
   std::string allocation;  // empty: the scenario's, or the default
   std::optional<double> at_s;
   std::vector<std::string> without;
+  // Of a running cluster: another program takes over before these are read (sibling_programs.h), but for mistakes.
+  std::string server, token_file, tls_ca;
 };
 
 // A scenario's runs again, with something taken away.
@@ -193,6 +195,9 @@ int ExplainElastic(const ExplainOptions& options, OutputFiles files) {
 }
 
 Status CheckOptions(const ExplainOptions& options) {
+  if (!options.server.empty() || !options.token_file.empty() || !options.tls_ca.empty()) {
+    return InvalidArgument("--server, --token-file and --tls-ca are for jobs of a running cluster, not of a file");
+  }
   if (options.scenario.empty() == options.elastic.workload.empty()) {
     return InvalidArgument(
         "expected exactly one of --scenario FILE and --workload FILE; of a running cluster, jobs of Slurm are "
@@ -282,6 +287,11 @@ void AddExplainCommand(CLI::App& app, Invocation* invocation) {
                   "Simulate again without this job, link:NAME or link-event:INDEX, and show what the job gains")
       ->type_name("K")
       ->allow_extra_args(false);
+  job->add_option("--server", options->server,
+                  "Explain a job of a running cluster; its controller's --http: HOST:PORT, http:// or https://")
+      ->type_name("URL");
+  job->add_option("--token-file", options->token_file, "Send that controller the token in FILE")->type_name("FILE");
+  job->add_option("--tls-ca", options->tls_ca, "CA certificates for an https server")->type_name("FILE");
   job->add_option("--seed", options->seed, "Hash seed; default: the scenario's first");
   AddScenarioOptions(job, &options->changes);
   AddOutputOptions(job, &options->output, "Write the explanation as JSON to FILE; - prints only JSON");

@@ -69,14 +69,15 @@ auto FindSibling(int argc, char** argv) {
   });
 }
 
-// `fairlead explain job slurm-4711`: no simulated job, but one of a running cluster, which another program describes.
-bool AsksForSlurmJob(std::span<char* const> args) {
+// `fairlead explain job slurm-4711`, or with --server: no simulated job, but one of a running cluster, which another
+// program describes.
+bool AsksForLiveJob(std::span<char* const> args) {
   if (args.size() < 3 || std::string_view(args[0]) != "explain" || std::string_view(args[1]) != "job") return false;
   const auto is_of_a_file = [](std::string_view arg) {
     return arg.starts_with("--scenario") || arg.starts_with("--workload");
   };
-  const auto is_slurm = [](std::string_view arg) { return arg.starts_with("slurm-"); };
-  return std::ranges::any_of(args, is_slurm) && std::ranges::none_of(args, is_of_a_file);
+  const auto is_live = [](std::string_view arg) { return arg.starts_with("slurm-") || arg.starts_with("--server"); };
+  return std::ranges::any_of(args, is_live) && std::ranges::none_of(args, is_of_a_file);
 }
 
 }  // namespace
@@ -99,7 +100,7 @@ Result<std::string> ProgramBeside(std::string_view name) {
 
 Status RunSibling(int argc, char** argv) {
   std::string describe = "describe";
-  if (AsksForSlurmJob({argv + std::min(argc, 1), argv + argc})) argv[1] = describe.data();
+  if (AsksForLiveJob({argv + std::min(argc, 1), argv + argc})) argv[1] = describe.data();
   const auto sibling = FindSibling(argc, argv);
   if (sibling == kSiblings.end()) return OkStatus();
   FL_ASSIGN_OR_RETURN(const std::string self, ThisProgram());
