@@ -61,8 +61,9 @@ std::string DescribeDecision(const Operation& operation, std::string_view reason
     if (!place->hosts.empty()) words += ", " + CompressHosts(place->hosts);
     if (const std::string near = NearnessOf(place->hosts, fabric); !near.empty()) words += ", " + near;
   }
-  if (!reason.empty()) words += fmt::format(": {}", reason);
-  return words + Losses(id, operation, all, state);
+  // Before the reason, which may be long: a comment has room for the beginning only.
+  words += Losses(id, operation, all, state);
+  return reason.empty() ? words : fmt::format("{}: {}", words, reason);
 }
 
 }  // namespace fairlead::slurm

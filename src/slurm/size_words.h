@@ -16,7 +16,7 @@ namespace fairlead::slurm {
 // or one that the fabric has not.
 std::string NearnessOf(const std::vector<std::string>& hosts, const topology::Fabric& fabric);
 
-// "2 nodes, h[0-1], which meet at the same leaves: shrunk: place 2 of 3; h[2-3] goes to slurm-9".
+// "2 nodes, h[0-1], which meet at the same leaves; slurm-9 gets h[2-3] of it: shrunk: place 2 of 3".
 // Args: operation: a PlaceJob or HoldJob; reason: of the policy; all: what was decided together with it; state: what
 // Slurm showed then.
 std::string DescribeDecision(const Operation& operation, std::string_view reason, std::span<const Operation> all,

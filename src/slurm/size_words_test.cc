@@ -44,13 +44,13 @@ TEST(SizeWordsTest, WhatAJobLosesToWhom) {
   state.jobs[1].hosts = {"h4"};
   std::vector<Operation> all = {PlaceOn(7, {"h0", "h1"}), PlaceOn(8, {"h2", "h4"}), PlaceOn(9, {"h3"})};
   EXPECT_EQ(DescribeDecision(all[0], "shrunk: place 3 of 3", all, state, fabric),
-            "2 nodes, h[0-1], which meet at the same leaves: shrunk: place 3 of 3; slurm-8 gets h2 of it; slurm-9 gets "
-            "h3 of it");
+            "2 nodes, h[0-1], which meet at the same leaves; slurm-8 gets h2 of it; slurm-9 gets h3 of it: shrunk: "
+            "place 3 of 3");
   EXPECT_EQ(DescribeDecision(all[1], "grown", all, state, fabric), "2 nodes, h[2,4], in several pods: grown");
   EXPECT_EQ(DescribeDecision(all[2], "", all, state, fabric), "1 node, h3");
   all = {HoldJob{7, 0, 0}, PlaceOn(8, {"h0", "h1", "h2", "h3"})};
   EXPECT_EQ(DescribeDecision(all[0], "stopped", all, state, fabric),
-            "waits without nodes: stopped; slurm-8 gets h[0-3] of it");
+            "waits without nodes; slurm-8 gets h[0-3] of it: stopped");
   EXPECT_EQ(DescribeDecision(HoldJob{9, 0, 0}, "", {}, state, fabric), "waits without nodes");
   EXPECT_EQ(DescribeDecision(PlaceOn(77, {}), "", all, state, fabric), "0 nodes");
 }

@@ -18,7 +18,7 @@
 namespace fairlead::traffic::c4p {
 
 // Two segments of hosts with two NICs of two ports, 8 leaves, 4 spines per plane: 4 paths between any two leaves.
-inline topology::Fabric MasterFabric(uint32_t hosts = 4, uint32_t spines = 4) {
+inline topology::Fabric MasterFabric(uint32_t hosts = 4, uint32_t spines = 4, uint32_t ports = 2) {
   topology::RailSpec spec;
   spec.segments = 2;
   spec.hosts_per_segment = hosts;
@@ -26,7 +26,7 @@ inline topology::Fabric MasterFabric(uint32_t hosts = 4, uint32_t spines = 4) {
   spec.host.gpus = 2;
   spec.host.nics = 2;
   spec.host.pcie_switches = 2;
-  spec.host.ports_per_nic = 2;
+  spec.host.ports_per_nic = ports;
   return topology::BuildRail(spec).value();
 }
 

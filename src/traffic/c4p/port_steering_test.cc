@@ -40,12 +40,38 @@ class PortSteeringTest : public ::testing::Test {
   }
 };
 
-TEST_F(PortSteeringTest, OneWayNeedsNoScan) {
-  const auto step = steering_.FindStep(PairOf(neighbour_), 0, 0);
-  EXPECT_EQ(step.kind, StepKind::kUse);
-  EXPECT_EQ(steering_.FindStep(PairOf(neighbour_), 0, 50'000).ports, std::vector<uint16_t>{50'000});
-  EXPECT_EQ(steering_.FindStep(PairOf(neighbour_), 0, 0, 50'001).ports, std::vector<uint16_t>{50'001})
-      << "the socket's";
+TEST(PortSteeringOfOnePortTest, OneWayNeedsNoScan) {
+  const topology::Fabric fabric = MasterFabric(/*hosts=*/4, /*spines=*/4, /*ports=*/1);
+  PathCatalogue catalogue(fabric);
+  PortSteering steering(&catalogue, {}, 1000, 0);
+  const AddressPair pair = steering.PairOf({.source = NicId(0u), .destination = NicId(2u)}, 0);
+  EXPECT_EQ(steering.FindStep(pair, 0, 0).kind, StepKind::kUse);
+  EXPECT_EQ(steering.FindStep(pair, 0, 50'000).ports, std::vector<uint16_t>{50'000});
+  EXPECT_EQ(steering.FindStep(pair, 0, 0, 50'001).ports, std::vector<uint16_t>{50'001}) << "the socket's";
+}
+
+// One way on each plane: the hash chooses the plane, so ports have to be probed.
+TEST_F(PortSteeringTest, BondedNicsHaveOneWayOnEachPlane) {
+  EXPECT_EQ(steering_.FindStep(PairOf(neighbour_), 0, 0).kind, StepKind::kScan);
+  const auto seen_on = [&](uint32_t plane, uint16_t port) {
+    const ProbedRoute route = {
+        .links = {catalogue_.ports(neighbour_.source)[plane].up, catalogue_.ports(neighbour_.destination)[plane].down},
+        .rtt = Seconds(0),
+        .ports = {port}};
+    return steering_.Learn(Scan(neighbour_, route, EpochOf(neighbour_)), SimTime(0));
+  };
+  ASSERT_TRUE(seen_on(1, 50'000).ok());
+  EXPECT_EQ(steering_.FindStep(PairOf(neighbour_), 0, 0).kind, StepKind::kScan) << "it leads over the other plane";
+  ASSERT_TRUE(seen_on(0, 50'001).ok());
+  EXPECT_EQ(steering_.FindStep(PairOf(neighbour_), 0, 0).ports, std::vector<uint16_t>{50'001});
+}
+
+// Bonded NICs have one address.
+TEST_F(PortSteeringTest, APortIsHeldOnOnePlaneOnly) {
+  ASSERT_TRUE(steering_.Hold(steering_.PairOf(near_, 0), 50'000).ok());
+  EXPECT_EQ(steering_.Hold(steering_.PairOf(near_, 1), 50'000).code(), StatusCode::kAlreadyExists);
+  ASSERT_TRUE(steering_.LetGo(steering_.PairOf(near_, 0), 50'000).ok());
+  EXPECT_TRUE(steering_.Hold(steering_.PairOf(near_, 1), 50'000).ok());
 }
 
 TEST_F(PortSteeringTest, AnOwnPortIsProbedBeforeOthersAre) {
