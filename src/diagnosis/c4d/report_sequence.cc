@@ -1,6 +1,7 @@
 #include "diagnosis/c4d/report_sequence.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace fairlead::diagnosis::c4d {
 namespace {
@@ -20,18 +21,28 @@ std::optional<uint32_t> ReportSequence::Add(uint64_t number, SimTime at, SimTime
   if (is_newest) newest_at_ = at;
   // Modulo 2^64, so that any number makes sense.
   const auto distance = static_cast<int64_t>(number - (base_ + next_));
-  if (!has_started_ || distance > kMaxJump || distance < -kMaxJump) return CountAnew(number, now);
+  if (!has_started_ || distance > kMaxJump || distance < -kMaxJump) return CountAnew(number, at, now);
   if (distance < 0) {
     const auto gap = std::find_if(gaps_.begin(), gaps_.end(),
                                   [&](const Gap& g) { return static_cast<int64_t>(g.serial) == next_ + distance; });
     if (gap != gaps_.end()) {
       const uint32_t serial = gap->serial;
       gaps_.erase(gap);
+      Remember(serial, at);
       return serial;
     }
-    if (is_newest) return CountAnew(number, now);
+    if (is_newest) return CountAnew(number, at, now);
+    if (IsRepeated(distance, at)) return std::nullopt;
+    const Stray stray = {number, at, now};
+    if (FollowsStray(stray)) {
+      newest_at_ = at;
+      least_delay_ = now - at;
+      return CountAnew(number, at, now);
+    }
+    stray_ = stray;
     return std::nullopt;
   }
+  stray_.reset();
   if (!is_newest) {
     // It comes next, and was made before: the clock was set back.
     begins_anew_ |= at < newest_at_;
@@ -41,10 +52,24 @@ std::optional<uint32_t> ReportSequence::Add(uint64_t number, SimTime at, SimTime
   const uint32_t serial = next_ + static_cast<uint32_t>(distance);
   if (distance > 0) NoteGaps(next_, serial - 1, before + least_delay_, at + least_delay_);
   next_ = serial + 1;
+  Remember(serial, at);
   return serial;
 }
 
-uint32_t ReportSequence::CountAnew(uint64_t number, SimTime now) {
+bool ReportSequence::FollowsStray(const Stray& stray) const {
+  if (!stray_ || stray.number != stray_->number + 1) return false;
+  const double made = (stray.at - stray_->at).seconds().value();
+  const double arrived = (stray.arrived - stray_->arrived).seconds().value();
+  return made > 0 && std::abs(made - arrived) <= made / 4;
+}
+
+bool ReportSequence::IsRepeated(int64_t distance, SimTime at) const {
+  if (-distance > std::min<int64_t>(kRemembered, next_)) return false;
+  return made_[static_cast<uint32_t>(next_ + distance) % kRemembered] == at;
+}
+
+uint32_t ReportSequence::CountAnew(uint64_t number, SimTime at, SimTime now) {
+  stray_.reset();
   if (has_started_) {
     // Reports between the two counts are lost.
     NoteGaps(next_, next_, now, now);
@@ -52,6 +77,7 @@ uint32_t ReportSequence::CountAnew(uint64_t number, SimTime now) {
   }
   has_started_ = begins_anew_ = true;
   base_ = number - next_;
+  Remember(next_, at);
   return next_++;
 }
 

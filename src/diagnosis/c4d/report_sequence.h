@@ -2,14 +2,17 @@
 //
 // Method      reports are counted from 0 by the reporter; a number beyond the next one leaves a gap, which a late
 //             report fills. A number far from the next one, or an old number on a report that was made after all
-//             others, means that the reporter has restarted its count. A report that comes next, and was made before
-//             the last one, means that its clock was set back; one that seems to come from the future, beside all
-//             before it, that it was set forward. Serials number reports without such jumps backwards.
+//             others, means that the reporter has restarted its count. So do two old numbers in a row that were made
+//             as far apart as they arrived, unless they are known as those of before: its clock was set back, too.
+//             A report that comes next, and was made before the last one, means that its clock was set back; one that
+//             seems to come from the future, beside all before it, that it was set forward. Serials number reports
+//             without such jumps backwards.
 //             Reports are made at even intervals, and the one that was under way for the shortest time shows the offset
 //             of the reporter's clock: so it is known when a missing one was made, however late its absence is noticed.
 // Cost        O(kMaxGaps) a report; only the latest kMaxGaps gaps are remembered.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -47,7 +50,19 @@ class ReportSequence {
     SimTime made;  // on the clock of the receiver
   };
 
-  uint32_t CountAnew(uint64_t number, SimTime now);
+  // An old number that fills no gap, was not made after all others, and is none of those remembered.
+  struct Stray {
+    uint64_t number = 0;
+    SimTime at;
+    SimTime arrived;
+  };
+
+  uint32_t CountAnew(uint64_t number, SimTime at, SimTime now);
+  void Remember(uint32_t serial, SimTime at) { made_[serial % kRemembered] = at; }
+  // Whether it is one of the latest reports again. Args: distance: to the number that is expected, < 0.
+  bool IsRepeated(int64_t distance, SimTime at) const;
+  // Whether this one follows the stray before as a report follows another.
+  bool FollowsStray(const Stray& stray) const;
   // Args: when the reports before the first and after the last were made.
   void NoteGaps(uint32_t first, uint32_t last, SimTime before, SimTime after);
 
@@ -58,6 +73,9 @@ class ReportSequence {
   SimTime newest_at_;
   SimDuration least_delay_;  // of reports so far, by the difference of the clocks
   std::vector<Gap> gaps_;    // as noticed
+  static constexpr uint32_t kRemembered = 32;
+  std::array<SimTime, kRemembered> made_ = {};  // [serial] of the latest, on the reporter's clock
+  std::optional<Stray> stray_;                  // that nothing has come after
 };
 
 }  // namespace fairlead::diagnosis::c4d

@@ -80,6 +80,34 @@ TEST(ReportSequenceTest, AClockThatIsSetBackHidesNoRestart) {
 }
 
 // Law: in whatever order reports arrive and however often, a gap is left exactly for each one that never does.
+// The clock was 2,600 s ahead for a second, and then the agent was started again: numbers begin anew, and seem to be
+// made long ago.
+TEST(ReportSequenceTest, ACountThatBeginsAnewWithTheClockSetBackIsHeard) {
+  ReportSequence sequence;
+  for (uint64_t n = 0; n < 30; ++n) sequence.Add(n, At(static_cast<double>(n)), At(static_cast<double>(n) + 0.01));
+  ASSERT_TRUE(sequence.Add(30, At(2630), At(30.01)).has_value());
+  EXPECT_EQ(sequence.Add(0, At(40), At(40.01)), std::nullopt) << "it may be a repetition";
+  EXPECT_TRUE(sequence.Add(1, At(41), At(41.02)).has_value());
+  EXPECT_TRUE(sequence.begins_anew());
+  EXPECT_TRUE(sequence.Add(2, At(42), At(42.01)).has_value());
+  EXPECT_FALSE(sequence.begins_anew());
+  EXPECT_EQ(sequence.newest_at(), At(42));
+}
+
+// What is sent again all at once, or between others, stays a repetition.
+TEST(ReportSequenceTest, RepetitionsAreNoNewCount) {
+  ReportSequence sequence;
+  for (uint64_t n = 0; n < 30; ++n) sequence.Add(n, At(static_cast<double>(n)), At(static_cast<double>(n)));
+  for (uint64_t n = 10; n < 20; ++n) {
+    EXPECT_EQ(sequence.Add(n, At(static_cast<double>(n)), At(30 + 0.01 * static_cast<double>(n))), std::nullopt);
+  }
+  for (uint64_t n = 30; n < 40; ++n) {
+    ASSERT_TRUE(sequence.Add(n, At(static_cast<double>(n) + 1), At(static_cast<double>(n) + 1)).has_value());
+    EXPECT_EQ(sequence.Add(n - 5, At(static_cast<double>(n) - 4), At(static_cast<double>(n) + 1.1)), std::nullopt);
+  }
+  EXPECT_EQ(sequence.num_missing(), 0u);
+}
+
 TEST(ReportSequenceTest, WhatIsMissingIsWhatNeverArrived) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Random random(seed);
