@@ -140,11 +140,11 @@ void ArrivalTable::Reply(uint64_t number, uint64_t ticket, const std::string& er
   if (answers.empty()) answers_.erase(number);
 }
 
-void ArrivalTable::Forget(const controller::ForgetArrival& message, const Sockets& sockets) {
+void ArrivalTable::Forget(const controller::ForgetArrival& message) {
   const auto found = arrivals_.find(message.alias);
   if (found == arrivals_.end()) return;
-  found->second.was_seen = sockets.contains(EndsOf(found->second.kept));
-  if (!found->second.was_seen) Drop(message.alias);
+  found->second.was_seen = true;
+  found->second.seen_at = outbox_.now();
 }
 
 bool ArrivalTable::Finish(const RewriteDone& done) {
@@ -213,7 +213,7 @@ void ArrivalTable::Look(SimTime asked_at, const Sockets& sockets) {
     if (sockets.contains(EndsOf(arrival.kept))) {
       arrival.seen_at = asked_at;
       arrival.was_seen = true;
-    } else if (arrival.was_seen || arrival.seen_at + kUnseenFor < asked_at) {
+    } else if (arrival.seen_at + (arrival.was_seen ? SimDuration(0) : kUnseenFor) < asked_at) {
       gone.push_back(number);
     }
   }

@@ -45,9 +45,9 @@ class ArrivalTable {
 
   // Args: sockets: as last seen.
   void Prepare(const controller::PrepareArrival& message, const Sockets& sockets);
-  // The source may still rewrite, if its agent has lost what it knew of the connection: so it stays while the socket is
-  // there.
-  void Forget(const controller::ForgetArrival& message, const Sockets& sockets);
+  // The source may still rewrite, if its agent has lost what it knew of the connection, or has not seen yet that the one
+  // before it is gone: so it stays while a look shows the socket.
+  void Forget(const controller::ForgetArrival& message);
   // Returns whether the ticket was of an arrival.
   bool Finish(const RewriteDone& done);
   // Args: asked_at: sockets that were opened before are not missing.
@@ -63,9 +63,9 @@ class ArrivalTable {
   struct Arrival {
     KeptAlias kept;
     std::map<uint16_t, SimTime> old_ports = {};  // wire ports of before, and until when they stay
-    SimTime seen_at;                             // its socket
-    bool was_seen = false;                       // by this agent
-    std::set<uint16_t> installed = {};           // wire ports that the kernel rewrites, as far as it has said
+    SimTime seen_at;                    // its socket, by this agent; without one: when it was prepared, or forgotten
+    bool was_seen = false;              // or is forgotten: gone with the next look that has no socket
+    std::set<uint16_t> installed = {};  // wire ports that the kernel rewrites, as far as it has said
   };
   struct Answer {
     uint64_t ticket = 0;

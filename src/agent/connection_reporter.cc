@@ -26,8 +26,10 @@ void ConnectionReporter::ReportOpened(const Connection& connection) {
   if (!connection.kept.is_answered || connection.stage != Connection::Stage::kOpen) return;
   if (keeps_state_) {
     unsent_.emplace_back(outbox_.revision(), connection.number());
-  } else {
+  } else if (connection.kept.wire_port == connection.kept.socket_port) {
     SendOpened(connection);
+  } else {
+    Announce(connection.kept.job, {connection.number()});
   }
 }
 

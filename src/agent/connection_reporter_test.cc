@@ -31,6 +31,17 @@ class ConnectionReporterTest : public testing::Test {
   ConnectionReporter reporter_{/*keeps_state=*/true, &example_.connections, &example_.outbox};
 };
 
+TEST_F(ConnectionReporterTest, OfARewrittenPortTheControllerIsToldAtOnceWhereNoStateIsKept) {
+  ConnectionReporter reporter(/*keeps_state=*/false, &example_.connections, &example_.outbox);
+  const uint64_t number = example_.AddOpen(7, 50'001);
+  example_.connections.SetWirePort(number, 61'001);
+  reporter.ReportOpened(At(number));
+  const auto held = TakeSent<controller::ConnectionsHeld>();
+  ASSERT_EQ(held.size(), 1u);
+  EXPECT_EQ(held[0].connections.at(0).queue_pairs.at(0).port, 61'001);
+  EXPECT_EQ(held[0].connections.at(0).socket_ports.at(0), 50'001);
+}
+
 TEST_F(ConnectionReporterTest, APathIsAskedForOnceOnEachStream) {
   const uint64_t first = example_.Add(7);
   reporter_.Ask(At(first));

@@ -34,7 +34,7 @@ void DepartureMoves::Restore(const std::vector<KeptRest>& rests, const std::map<
     if (rule.direction != RewriteRule::Direction::kDeparture) continue;
     const auto known = by_departure.find(rule);
     if (known == by_departure.end()) {
-      orders_.Clear(rule);
+      orders_.Clear(rule, port);
     } else if (connections_.at(known->second).kept.wire_port != port) {
       connections_.SetWirePort(known->second, port);
     }
@@ -109,11 +109,28 @@ bool DepartureMoves::Finish(const RewriteDone& done) {
   return true;
 }
 
+bool DepartureMoves::TakeUp(const Connection& connection) {
+  if (!connection.is_tcp()) return false;
+  const auto port = orders_.TakeUp(DepartureOf(connection.kept));
+  if (!port.has_value()) return false;
+  connections_.SetWirePort(connection.number(), *port);
+  return true;
+}
+
+const DepartureMoves::Connection* DepartureMoves::TakeUp(const RewriteRule& rule) {
+  for (const auto& [number, connection] : connections_.connections()) {
+    const bool is_its = connection.has_open_socket() && connection.is_tcp() && DepartureOf(connection.kept) == rule;
+    if (is_its && TakeUp(connection)) return &connection;
+  }
+  return nullptr;
+}
+
 void DepartureMoves::Close(const Connection& connection) {
   const KeptConnection& kept = connection.kept;
   const auto move = moves_.extract(connection.number());
   if (kept.wire_port == kept.socket_port && move.empty()) return;
-  orders_.Clear(DepartureOf(kept));
+  // Where a move was under way, either port may be on the wire.
+  orders_.Clear(DepartureOf(kept), move.empty() ? kept.wire_port : uint16_t{0});
   RestPort(connection, kept.wire_port);
   if (move.empty()) return;
   RestPort(connection, move.mapped().port);

@@ -63,6 +63,11 @@ class DepartureMoves {
   void Refuse(const Connection& connection, uint16_t port, const std::string& why);
   // Returns whether the ticket was of a move that is under way.
   bool Finish(const RewriteDone& done);
+  // The connection is open now, or the rule stays, as the kernel refuses to clear it: a rule of an earlier connection
+  // between the same ports is the connection's own then, and its packets have that port. Returns whether that is so.
+  bool TakeUp(const Connection& connection);
+  // Returns the connection, or nullptr.
+  const Connection* TakeUp(const RewriteRule& rule);
   // The connection is about to leave the table.
   void Close(const Connection& connection);
   void EndRests();

@@ -98,5 +98,27 @@ TEST_F(DepartureMovesTest, OnlyWhatTheKernelRewritesIsInForce) {
   EXPECT_EQ(cleared[0].rule, unknown);
 }
 
+// The agent before has lost what it knew, and the kernel refuses to clear what it did.
+TEST_F(DepartureMovesTest, ARuleThatStaysIsInForce) {
+  const RewriteRule before = {RewriteRule::Direction::kDeparture, ComponentExample::Here(), ComponentExample::There(),
+                              50'001, ComponentExample::kServicePort};
+  RewriteRule after = before;
+  after.from_port = 50'002;
+  moves_.Restore({}, {{before, 61'001}, {after, 61'002}});
+  const uint64_t opened_before = example_.AddOpen(7, 50'001);
+  EXPECT_FALSE(moves_.TakeUp(At(opened_before))) << "it may be cleared by now";
+  for (const auto& clear : ActionsIn<ClearRewrite>(TakeActions())) {
+    EXPECT_EQ(orders_.Finish({.ticket = clear.ticket, .error = "no room"}), clear.rule);
+  }
+  EXPECT_EQ(moves_.TakeUp(before), &At(opened_before));
+  EXPECT_EQ(At(opened_before).kept.wire_port, 61'001);
+  EXPECT_EQ(moves_.TakeUp(after), nullptr) << "there is no connection yet";
+  const uint64_t opened_after = example_.AddOpen(8, 50'002);
+  EXPECT_TRUE(moves_.TakeUp(At(opened_after)));
+  EXPECT_EQ(At(opened_after).kept.wire_port, 61'002);
+  EXPECT_TRUE(moves_.IsPortTaken(At(opened_before), 61'002));
+  EXPECT_EQ(orders_.NextDue(), SimTime::Never()) << "nothing is cleared any more";
+}
+
 }  // namespace
 }  // namespace fairlead::agent

@@ -230,7 +230,10 @@ void HostAgent::SetLevel(const std::string& job, uint32_t level) {
 // ---- What the kernel shows ----
 
 void HostAgent::Take(const RewriteDone& event) {
-  if (!arrivals_.Finish(event) && !departures_.Finish(event)) orders_.Finish(event);
+  if (arrivals_.Finish(event) || departures_.Finish(event)) return;
+  const auto stays = orders_.Finish(event);
+  const Connection* connection = stays.has_value() ? departures_.TakeUp(*stays) : nullptr;
+  if (connection != nullptr) connection_reporter_.ReportOpened(*connection);
 }
 
 void HostAgent::Take(const SocketsSeen& event) {
@@ -325,6 +328,7 @@ const HostAgent::Connection& HostAgent::Hold(KeptConnection kept) {
 
 void HostAgent::Open(const Connection& connection, uint16_t socket_port) {
   connections_.Open(connection.number(), socket_port);
+  departures_.TakeUp(connection);
   connection_reporter_.ReportOpened(connection);
   classes_.Classify(connection);  // the level may have changed while it was being opened
 }

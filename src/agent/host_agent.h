@@ -147,7 +147,7 @@ class HostAgent {
   void Hear(const controller::PathsChanged& message);
   void Hear(const controller::ProbesWanted& message) { probes_.Take(message); }
   void Hear(const controller::PrepareArrival& message) { arrivals_.Prepare(message, seen_); }
-  void Hear(const controller::ForgetArrival& message) { arrivals_.Forget(message, seen_); }
+  void Hear(const controller::ForgetArrival& message) { arrivals_.Forget(message); }
   void Hear(const controller::AnnouncementWanted&) { connection_reporter_.Announce(); }
   void Hear(const controller::LevelSet& message) { SetLevel(message.job, message.level); }
   void Hear(const controller::HostJudged& message) { outbox_.Act(KeepJudgement{message}); }

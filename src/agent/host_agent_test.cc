@@ -366,7 +366,9 @@ TEST_F(HostAgentTest, ArrivalsKeepOlderPortsUntilThereAreMany) {
   const auto cleared = Of<ClearRewrite>(Wait(1));
   ASSERT_EQ(cleared.size(), 1u);
   EXPECT_EQ(cleared[0].rule.from_port, 51'001);
-  EXPECT_EQ(Of<ClearRewrite>(Hear(controller::ForgetArrival{8})).size(), 9u);
+  Hear(controller::ForgetArrival{8});
+  Wait(1);
+  EXPECT_EQ(Of<ClearRewrite>(Do(SocketsSeen{now_, {}})).size(), 9u);
   EXPECT_EQ(agent_->num_aliases(), 0u);
 }
 
@@ -378,6 +380,24 @@ TEST_F(HostAgentTest, AForgottenArrivalStaysWhileItsSocketLives) {
   const auto set = Of<SetRewrite>(Hear(ArrivalOn(61'001)));
   Do(RewriteDone{set.at(0).ticket, ""});
   EXPECT_TRUE(Of<ClearRewrite>(Hear(controller::ForgetArrival{8})).empty());
+  Wait(100);
+  EXPECT_TRUE(Of<ClearRewrite>(Do(SocketsSeen{now_, {{.ends = ends, .inode = 1}}})).empty());
+  Wait(100);
+  EXPECT_EQ(Of<ClearRewrite>(Do(SocketsSeen{now_, {}})).size(), 1u);
+}
+
+// A host that has booted opens the same connection again, and its peer rewrites on until it looks.
+TEST_F(HostAgentTest, AForgottenArrivalStaysIfItsSocketIsNewerThanTheLastLook) {
+  Connect();
+  const SocketPair ends = {kHere, kThere, 6000, 51'000};
+  Do(SocketsSeen{now_, {}});
+  const auto set = Of<SetRewrite>(Hear(ArrivalOn(61'001)));
+  Do(RewriteDone{set.at(0).ticket, ""});
+  Wait(100);
+  const SimTime asked_before = now_;
+  Wait(100);
+  EXPECT_TRUE(Of<ClearRewrite>(Hear(controller::ForgetArrival{8})).empty());
+  EXPECT_TRUE(Of<ClearRewrite>(Do(SocketsSeen{asked_before, {}})).empty());
   Wait(100);
   EXPECT_TRUE(Of<ClearRewrite>(Do(SocketsSeen{now_, {{.ends = ends, .inode = 1}}})).empty());
   Wait(100);

@@ -67,6 +67,27 @@ TEST_F(RewriteOrdersTest, ARuleThatIsSetAgainIsNotCleared) {
   EXPECT_TRUE(Cleared().empty());
 }
 
+TEST_F(RewriteOrdersTest, ARuleThatStaysCanBeTakenUp) {
+  orders_.Clear(Rule(1), 61'001);
+  orders_.Clear(Rule(2), 61'002);
+  const auto tickets = Cleared();
+  EXPECT_EQ(orders_.TakeUp(Rule(1)), std::nullopt) << "the kernel has not refused yet";
+  EXPECT_EQ(orders_.Finish({.ticket = tickets[0], .error = "no room"}), Rule(1));
+  EXPECT_EQ(orders_.Finish({.ticket = tickets[1], .error = ""}), std::nullopt);
+  outbox_.SetTime(At(1));
+  orders_.Repeat();
+  const auto again = Cleared();
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(orders_.TakeUp(Rule(1)), std::nullopt) << "it may be cleared by now";
+  EXPECT_EQ(orders_.Finish({.ticket = again[0], .error = "no room"}), Rule(1));
+  EXPECT_EQ(orders_.TakeUp(Rule(1)), 61'001);
+  EXPECT_EQ(orders_.TakeUp(Rule(1)), std::nullopt);
+  EXPECT_EQ(orders_.TakeUp(Rule(2)), std::nullopt);
+  outbox_.SetTime(At(10));
+  orders_.Repeat();
+  EXPECT_TRUE(Cleared().empty());
+}
+
 TEST_F(RewriteOrdersTest, AMoveBackIsNotRepeated) {
   const uint64_t ticket = orders_.ClearOnce(Rule(1));
   EXPECT_EQ(Cleared(), std::vector{ticket});

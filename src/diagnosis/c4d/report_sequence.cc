@@ -35,8 +35,7 @@ std::optional<uint32_t> ReportSequence::Add(uint64_t number, SimTime at, SimTime
     if (IsRepeated(distance, at)) return std::nullopt;
     const Stray stray = {number, at, now};
     if (FollowsStray(stray)) {
-      newest_at_ = at;
-      least_delay_ = now - at;
+      SetClock(at, now);
       return CountAnew(number, at, now);
     }
     stray_ = stray;
@@ -46,14 +45,19 @@ std::optional<uint32_t> ReportSequence::Add(uint64_t number, SimTime at, SimTime
   if (!is_newest) {
     // It comes next, and was made before: the clock was set back.
     begins_anew_ |= at < newest_at_;
-    before = newest_at_ = at;
-    least_delay_ = now - at;
+    before = at;
+    SetClock(at, now);
   }
   const uint32_t serial = next_ + static_cast<uint32_t>(distance);
   if (distance > 0) NoteGaps(next_, serial - 1, before + least_delay_, at + least_delay_);
   next_ = serial + 1;
   Remember(serial, at);
   return serial;
+}
+
+void ReportSequence::SetClock(SimTime at, SimTime now) {
+  newest_at_ = at;
+  least_delay_ = now - at;
 }
 
 bool ReportSequence::FollowsStray(const Stray& stray) const {

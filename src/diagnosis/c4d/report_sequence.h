@@ -57,6 +57,8 @@ class ReportSequence {
     SimTime arrived;
   };
 
+  // The reporter's clock was set: what it showed before counts no more.
+  void SetClock(SimTime at, SimTime now);
   uint32_t CountAnew(uint64_t number, SimTime at, SimTime now);
   void Remember(uint32_t serial, SimTime at) { made_[serial % kRemembered] = at; }
   // Whether it is one of the latest reports again. Args: distance: to the number that is expected, < 0.

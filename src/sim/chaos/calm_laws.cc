@@ -265,9 +265,13 @@ std::optional<CalmFault> FindOtherPath(const PathsInForce& before, const PathsIn
                      fmt::format("{} connection {:x} {}", key.first, key.second,
                                  now == after.paths.end() ? "has none" : "has another one")};
   }
-  if (after.paths.size() != before.paths.size()) {
+  // A job that had none may have been started again meanwhile: what waited a minute for a second sign is acted upon.
+  std::set<std::string> jobs;
+  for (const auto& [key, links] : before.paths) jobs.insert(key.first);
+  for (const auto& [key, links] : after.paths) {
+    if (!jobs.contains(key.first) || before.paths.contains(key)) continue;
     return CalmFault{"a restarted controller has the same paths",
-                     fmt::format("it has {} instead of {}", after.paths.size(), before.paths.size())};
+                     fmt::format("{} connection {:x} had none", key.first, key.second)};
   }
   return std::nullopt;
 }

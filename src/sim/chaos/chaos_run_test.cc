@@ -40,16 +40,19 @@ TEST(ChaosRunTest, WithoutFaultsLawsHold) {
 // `fairlead sim chaos --seeds 10000` does more of it.
 TEST(ChaosRunTest, UnderFaultsLawsHold) { ExpectLaws(Search(150)); }
 
-// Agents that say anything, impostors, clocks and versions, and nothing else: whatever happens is their doing.
 // Seeds that broke laws in searches of 10,000: an agent of another version is refused while its job hangs, a member of
-// the job lies while another one's agent is away, a kernel keeps rules of a connection that is over, an agent starts
-// again after its clock was ahead for a second.
+// the job lies while another one's agent is away, a kernel keeps rules of a connection that is over or whose agent has
+// lost its state, an agent starts again after its clock was ahead for a second, a host boots while its peer's agent is
+// away, a job waits a minute to be started again.
 TEST(ChaosRunTest, SeedsThatBrokeLawsKeepThem) {
-  for (const uint64_t seed : {203464, 206788, 207157, 208954, 305644}) {
+  const auto keeps_laws = [](uint64_t seed, uint32_t num_nic_ports) {
     SearchOptions options = Search(1);
     options.first_seed = seed;
+    options.run.num_nic_ports = num_nic_ports;
     ExpectLaws(options);
-  }
+  };
+  for (const uint64_t seed : {203464, 206788, 207157, 208954, 305644, 307360, 307651}) keeps_laws(seed, 1);
+  keeps_laws(402290, 2);
 }
 
 TEST(ChaosRunTest, BondedNicsKeepTheLaws) {
@@ -58,6 +61,7 @@ TEST(ChaosRunTest, BondedNicsKeepTheLaws) {
   ExpectLaws(options);
 }
 
+// Agents that say anything, impostors, clocks and versions, and nothing else: whatever happens is their doing.
 TEST(ChaosRunTest, AdversariesHarmOnlyThemselves) {
   SearchOptions options = Search(60);
   options.kinds = {FaultKind::kLiar, FaultKind::kImpostor, FaultKind::kSkew, FaultKind::kVersion};

@@ -172,7 +172,7 @@ void VirtualController::Send() {
       surroundings_.end(ended->stream);
     } else if (const auto* looked = std::get_if<controller::ProcessesLooked>(&output)) {
       if (diagnosis_ != nullptr) diagnosis_->Take(*looked);
-    } else if (const auto* answered = std::get_if<controller::HostAnswered>(&output)) {
+    } else if (const auto* answered = std::get_if<controller::HostsAnswered>(&output)) {
       if (diagnosis_ != nullptr) diagnosis_->Take(*answered);
     } else if (const auto* answer = std::get_if<controller::SlowEndAnswer>(&output)) {
       if (diagnosis_ != nullptr) diagnosis_->Take(*answer);
