@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/file_writer.h"
+#include "base/shell_word.h"
 #include "base/this_program.h"
 
 namespace fairlead::cli {
@@ -52,16 +53,7 @@ std::string CalledAs() {
 
 std::string JoinArguments(std::span<const std::string> args) {
   std::string line;
-  for (const std::string& word : args) {
-    if (!line.empty()) line += ' ';
-    if (!word.empty() && word.find_first_of(" \t\n'\"\\$`*?<>|&;()[]{}~#!") == std::string::npos) {
-      line += word;
-      continue;
-    }
-    line += '\'';
-    for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    line += '\'';
-  }
+  for (const std::string& word : args) line += (line.empty() ? "" : " ") + ShellWord(word);
   return line;
 }
 

@@ -321,13 +321,15 @@ void JobWatch::Keep(Job* job, Finding finding) {
 
 void JobWatch::Take(SimTime now, const WatchInput& input) {
   if (const auto* looked = std::get_if<ProcessesLooked>(&input)) return Take(now, looked->host, looked->look);
-  if (const auto* answered = std::get_if<HostAnswered>(&input)) return Take(now, *answered);
+  if (const auto* answered = std::get_if<HostsAnswered>(&input)) return Take(now, *answered);
   Take(std::get<SlowEndAnswer>(input));
 }
 
-void JobWatch::Take(SimTime now, const HostAnswered& answer) {
+void JobWatch::Take(SimTime now, const HostsAnswered& answer) {
   for (const auto& [id, job] : jobs_) {
-    if (std::ranges::count(job->hosts, answer.host) > 0) job->diagnosis->NoteAnswer(now, answer.host);
+    for (const HostId host : job->hosts) {
+      if (std::ranges::binary_search(answer.hosts, host)) job->diagnosis->NoteAnswer(now, host);
+    }
   }
 }
 

@@ -122,8 +122,8 @@ class JobWatch {
   void Take(SimTime now, HostId host, const ProcessesSeen& look);
   // What tests of its hosts say of a finding.
   void Take(const SlowEndAnswer& answer);
-  // The host is there, though its agent can't tell of its processes.
-  void Take(SimTime now, const HostAnswered& answer);
+  // The hosts are there, though their agents can't tell of their processes.
+  void Take(SimTime now, const HostsAnswered& answer);
   // Any of them.
   void Take(SimTime now, const WatchInput& input);
   // What has become of it all. There should be a call each second at least. Returns JobRunning at each new layout,

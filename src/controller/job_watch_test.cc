@@ -189,7 +189,8 @@ TEST_F(JobWatchTest, NotesHaveTheNamesOfHosts) {
 TEST_F(JobWatchTest, AnAnswerOfAHostIsToldToTheDiagnosesOfItsJobs) {
   Run run = Start({0, 1});
   LookFor(10, {&run});
-  for (const uint32_t host : {1u, 2u, 0u}) watch_.Take(now_, WatchInput(HostAnswered{HostId(host)}));
+  watch_.Take(now_, WatchInput(HostsAnswered{{HostId(1), HostId(2)}}));
+  watch_.Take(now_, WatchInput(HostsAnswered{{HostId(0)}}));
   EXPECT_THAT(script_.answers, ElementsAre(HostId(1), HostId(0)));
 }
 

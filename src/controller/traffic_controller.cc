@@ -13,6 +13,9 @@ namespace {
 // Ticks come each second; a step that is longer was a pause of our own.
 constexpr SimDuration kClockStepMax(2'000'000'000);
 
+// A refused agent may come again many times a second; silences that matter are longer.
+constexpr SimDuration kAnswersPeriod(1'000'000'000);
+
 LevelSet LevelOf(const LiveJob& job) { return {.job = job.name, .level = job.level, .reason = job.reason}; }
 
 }  // namespace
@@ -71,6 +74,7 @@ std::vector<TrafficOutput> TrafficController::Handle(SimTime clock, std::span<co
   moves_.Tick();
   testing_.Tick(time_.now(), time_.clock());
   EndRestoring();
+  TellAnswers();
   PlanLevels();
   return outputs_.Take();
 }
@@ -105,7 +109,7 @@ void TrafficController::Take(const StreamEnded& input) {
 
 void TrafficController::Welcome(StreamId stream, const HostHello& hello) {
   if (std::string fault = streams_.FindFault(hello); !fault.empty()) {
-    if (const HostId host = fabric_.FindHost(hello.host); host.valid()) outputs_.Add(HostAnswered{host});
+    if (const HostId host = fabric_.FindHost(hello.host); host.valid()) answered_.insert(host);
     return streams_.Refuse(stream, std::move(fault));
   }
   if (batch_.has_questions()) Flush();
@@ -335,6 +339,13 @@ void TrafficController::FinishRounds() {
 void TrafficController::EndRestoring() {
   if (!jobs_.is_restoring() || time_.now() < SimTime() + streams_.lease_ttl()) return;
   for (const JobId job : jobs_.EndRestoring()) levels_.Forget(job);
+}
+
+void TrafficController::TellAnswers() {
+  if (answered_.empty() || time_.now() < tell_answers_at_) return;
+  tell_answers_at_ = time_.now() + kAnswersPeriod;
+  outputs_.Add(HostsAnswered{{answered_.begin(), answered_.end()}});
+  answered_.clear();
 }
 
 void TrafficController::PlanLevels() {

@@ -140,6 +140,7 @@ class TrafficController {
   void Carry(const traffic::EventRejected& action);
   void FinishRounds();
   void EndRestoring();
+  void TellAnswers();
   void PlanLevels();
 
   // Args: connections: a copy of the share's is fine.
@@ -164,6 +165,9 @@ class TrafficController {
   ProbeRounds probes_;
   LinkReports reports_;
   LevelPlanner levels_;
+  // Whose agents were refused since the watch over jobs was last told of such, and when it is told again.
+  std::set<HostId> answered_;
+  SimTime tell_answers_at_;
 };
 
 }  // namespace fairlead::controller

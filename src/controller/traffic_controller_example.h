@@ -150,9 +150,9 @@ class LiveCluster {
     for (const TrafficOutput& output : outputs) Obey(output);
     return outputs;
   }
-  void Wait(SimDuration time) {
+  std::vector<TrafficOutput> Wait(SimDuration time) {
     now_ = now_ + time;
-    Send({});
+    return Send({});
   }
   // Seconds pass, with heartbeats and answers.
   void Run(int seconds) {

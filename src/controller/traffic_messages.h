@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "base/ids.h"
 #include "controller/host_messages.h"
@@ -69,14 +70,14 @@ struct ProcessesLooked {
   HostId host;
   ProcessesSeen look;
 };
-// Likewise: the agent of this host has come and was refused, as an agent of another version is. So the host is there,
-// though nothing is heard of its processes.
-struct HostAnswered {
-  HostId host;
+// Likewise: the agents of these hosts have come and were refused, as agents of another version are. So the hosts are
+// there, though nothing is heard of their processes. Once a second at most, however often they come.
+struct HostsAnswered {
+  std::vector<HostId> hosts;  // ascending
 };
 using TrafficOutput =
-    std::variant<SendToStream, EndStream, RecordChanged, Noted, ProcessesLooked, HostAnswered, SlowEndAnswer>;
+    std::variant<SendToStream, EndStream, RecordChanged, Noted, ProcessesLooked, HostsAnswered, SlowEndAnswer>;
 // Of these, what the watch over jobs takes.
-using WatchInput = std::variant<ProcessesLooked, HostAnswered, SlowEndAnswer>;
+using WatchInput = std::variant<ProcessesLooked, HostsAnswered, SlowEndAnswer>;
 
 }  // namespace fairlead::controller

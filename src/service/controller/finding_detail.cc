@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 
+#include "base/shell_word.h"
 #include "report/wait_graph_figure.h"
 
 namespace fairlead::service {
@@ -20,17 +21,6 @@ using model::Syndrome;
 
 std::optional<double> SecondsOf(SimTime time) {
   return time == SimTime::Never() ? std::nullopt : std::optional(time.seconds().value());
-}
-
-// A name as a shell takes it for one word: foreign recordings name hosts as they like, or not at all.
-std::string ShellWord(std::string name) {
-  const auto is_plain = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '-' ||
-           c == '_' || c == ':';
-  };
-  if (!name.empty() && std::ranges::all_of(name, is_plain)) return name;
-  std::erase(name, '\'');
-  return "'" + name + "'";
 }
 
 // At most so many hosts of candidates are looked at one by one, and tested together.

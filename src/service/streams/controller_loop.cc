@@ -96,7 +96,7 @@ bool ControllerLoop::CarryOut() {
     if (const auto* noted = std::get_if<controller::Noted>(&output)) listener_(clock_, *noted);
     if (!watcher_) continue;
     if (auto* looked = std::get_if<controller::ProcessesLooked>(&output)) watcher_(std::move(*looked));
-    if (auto* answered = std::get_if<controller::HostAnswered>(&output)) watcher_(*answered);
+    if (auto* answered = std::get_if<controller::HostsAnswered>(&output)) watcher_(std::move(*answered));
     if (auto* answer = std::get_if<controller::SlowEndAnswer>(&output)) watcher_(*answer);
   }
   server_.Flush();
