@@ -10,56 +10,42 @@
 
 namespace fairlead::sim::hosts {
 
-using agent::RewriteRule;
-
 namespace {
 
 // Receivers of tests listen on these.
 constexpr uint16_t kTestPort = 50'000;
 constexpr uint16_t kTestPorts = 1000;
 
-}  // namespace
-
-namespace {
-
 // The daemon's periods (service/agent/host_agent_server.cc).
 constexpr SimDuration kListPeriod(500'000'000);
-constexpr SimDuration kOrphanPeriod(10'000'000'000);
 constexpr SimDuration kLookPeriod(1'000'000'000);
 // Of their operations, for an agent that has just started.
 constexpr SimDuration kProcessesRemember(10'000'000'000);
-constexpr const char* kRefusal = "nft: no space left on device";
 // No more often than this: time advances although something is always due.
 constexpr SimDuration kShortestWait(100'000);
 
 }  // namespace
 
 VirtualAgent::VirtualAgent(HostId host, uint64_t seed, Looking looking, Surroundings surroundings)
-    : host_(host), looking_(looking), surroundings_(std::move(surroundings)), random_(seed) {}
+    : host_(host),
+      looking_(looking),
+      surroundings_(std::move(surroundings)),
+      random_(seed),
+      process_(surroundings_.queue),
+      rewriter_(host, {.queue = surroundings_.queue,
+                       .network = surroundings_.network,
+                       .kernel = surroundings_.kernel,
+                       .process = &process_,
+                       .random = &random_,
+                       .sabotage = surroundings_.sabotage,
+                       .rules_changed = surroundings_.rules_changed}) {}
 
 SimDuration VirtualAgent::Delay(int64_t least_us, int64_t most_us) {
   return SimDuration(1000 *
                      (least_us + static_cast<int64_t>(random_.Below(static_cast<uint64_t>(most_us - least_us)))));
 }
 
-void VirtualAgent::After(SimDuration delay, std::function<void()> work) {
-  queue().After(delay, [this, mine = incarnation_, work = std::move(work)] {
-    if (!is_alive() || incarnation_ != mine) return;
-    if (is_stopped_) {
-      suspended_.push_back(work);
-    } else {
-      work();
-    }
-  });
-}
-
-void VirtualAgent::OnKernel(std::function<void()> work) {
-  kernel_free_at_ = std::max(kernel_free_at_, queue().now()) + Delay(100, 2000);
-  After(kernel_free_at_ - queue().now(), std::move(work));
-}
-
 void VirtualAgent::Start() {
-  FL_CHECK(!is_alive());
   agent::HostAgentOptions options;
   options.host = surroundings_.network->HostName(host_);
   options.version = "simulated";
@@ -71,24 +57,13 @@ void VirtualAgent::Start() {
   options.probes.probes_per_second = 1e6;
   if (surroundings_.sabotage == Sabotage::kLateAnswers) options.answer_deadline = SimDuration(1'000'000'000);
   agent::AgentState kept;
-  if (!disk_.empty()) kept = agent::ReadAgentState(disk_, "disk").value();
-  std::map<RewriteRule, uint16_t> installed = kernel().rules();
-  orphans_.clear();
-  for (const auto& [rule, port] : installed) orphans_.insert(rule);
-  if (surroundings_.sabotage == Sabotage::kForgottenRules) {
-    installed.clear();
-    orphans_.clear();
-  }
+  if (!disk_.state.empty()) kept = agent::ReadAgentState(disk_.state, "disk").value();
   queue().Log([this] { return surroundings_.network->HostName(host_) + ": the agent starts"; });
-  ++incarnation_;
-  is_stopped_ = false;
-  running_since_ = queue().now();
-  is_saving_ = false;
-  saved_revision_ = 0;
-  kernel_free_at_ = queue().now();
-  orphan_look_at_ = queue().now() + kOrphanPeriod;
+  process_.Start();
+  disk_.is_saving = false;
+  disk_.saved_revision = 0;
   wake_at_ = SimTime::Never();
-  core_ = std::make_unique<agent::HostAgent>(options, kept, queue().now(), installed);
+  core_ = std::make_unique<agent::HostAgent>(options, kept, queue().now(), rewriter_.Start());
   Handle();
   KeepListing();
   num_reports_.clear();
@@ -97,36 +72,29 @@ void VirtualAgent::Start() {
 }
 
 void VirtualAgent::Kill() {
+  process_.Kill();
   core_.reset();
   queue().Log([this] { return surroundings_.network->HostName(host_) + ": the agent is killed"; });
   inbox_.clear();
-  suspended_.clear();
-  is_stopped_ = false;
 }
 
 void VirtualAgent::Continue() {
-  if (!is_alive() || !std::exchange(is_stopped_, false)) return;
-  running_since_ = queue().now();
-  const uint64_t mine = incarnation_;
-  for (const std::function<void()>& work : std::exchange(suspended_, {})) {
-    if (is_alive() && incarnation_ == mine) work();
-  }
-  if (is_alive() && incarnation_ == mine) Handle();
+  if (process_.Continue()) Handle();
 }
 
 bool VirtualAgent::Deliver(agent::HostEvent event) {
   if (!is_alive()) return false;
   inbox_.push_back(std::move(event));
-  if (!is_stopped_) Handle();
+  if (is_running()) Handle();
   return true;
 }
 
 void VirtualAgent::Handle() {
   const std::vector<agent::HostEvent> events = std::exchange(inbox_, {});
-  const uint64_t mine = incarnation_;
+  const uint64_t mine = incarnation();
   for (const agent::HostAction& action : core_->Handle(queue().now(), events)) {
     Heed(action);
-    if (!is_alive() || incarnation_ != mine) return;
+    if (!process_.Is(mine)) return;
   }
   Save();
   ScheduleWake();
@@ -148,12 +116,12 @@ void VirtualAgent::Wake() {
 }
 
 void VirtualAgent::Save() {
-  if (is_saving_ || core_->revision() == saved_revision_) return;
-  is_saving_ = true;
-  saved_revision_ = core_->revision();
-  After(Delay(1000, 6000), [this, text = agent::WriteAgentState(core_->State()), revision = saved_revision_] {
-    if (!is_disk_full_) disk_ = text;
-    is_saving_ = false;
+  if (disk_.is_saving || core_->revision() == disk_.saved_revision) return;
+  disk_.is_saving = true;
+  disk_.saved_revision = core_->revision();
+  After(Delay(1000, 6000), [this, text = agent::WriteAgentState(core_->State()), revision = disk_.saved_revision] {
+    if (!disk_.is_full) disk_.state = text;
+    disk_.is_saving = false;
     Deliver(agent::StateKept{revision});
   });
 }
@@ -162,7 +130,7 @@ void VirtualAgent::ListSockets() {
   const SimTime asked_at = queue().now();
   core_->CountGpus(asked_at, surroundings_.gpus_of());
   After(Delay(500, 5000), [this, asked_at, list = kernel().List(asked_at)] {
-    ClearOrphans();
+    rewriter_.ClearOrphans();
     Deliver(agent::SocketsSeen{asked_at, list});
   });
 }
@@ -196,42 +164,6 @@ void VirtualAgent::Sample() {
   Deliver(agent::BytesSeen{asked_at, kernel().List(asked_at)});
 }
 
-// As service/agent/port_rewriter.h: rules of the agent before live as long as their connection.
-void VirtualAgent::ClearOrphans() {
-  if (queue().now() < orphan_look_at_) return;
-  orphan_look_at_ = queue().now() + kOrphanPeriod;
-  std::set<agent::SocketPair> alive;
-  for (const auto& [inode, socket] : kernel().sockets()) alive.insert(socket.ends);
-  OnKernel([this, alive = std::move(alive)] {
-    if (kernel_refuses_) return;
-    for (auto rule = orphans_.begin(); rule != orphans_.end();) {
-      const auto installed = kernel().rules().find(*rule);
-      const bool is_gone = installed == kernel().rules().end();
-      if (!is_gone && alive.contains(EndsOf(*rule, installed->second))) {
-        ++rule;
-        continue;
-      }
-      kernel().SetRule(*rule, 0);
-      LogRule(*rule, 0);
-      rule = orphans_.erase(rule);
-    }
-    surroundings_.rules_changed();
-  });
-}
-
-void VirtualAgent::SetKernelRefuses(bool refuses) {
-  if (refuses && !kernel_refuses_) refuses_since_ = queue().now();
-  if (!refuses && kernel_refuses_) refused_until_ = queue().now();
-  kernel_refuses_ = refuses;
-}
-
-bool VirtualAgent::MayHaveStaleRules(SimTime opened_at) const {
-  // Refused orders are given again by then.
-  constexpr SimDuration kCaughtUpWithin(10'000'000'000);
-  if (opened_at < refuses_since_) return false;
-  return kernel_refuses_ || surroundings_.queue->now() < refused_until_ + kCaughtUpWithin;
-}
-
 void VirtualAgent::Heed(const agent::HostAction& action) {
   std::visit([this](const auto& one) { Do(one); }, action);
 }
@@ -259,48 +191,13 @@ void VirtualAgent::Do(const agent::RunHostTest& action) {
   After(wanted.length + Delay(1000, 5000), [this, done] { Deliver(agent::HostTestEnded{done}); });
 }
 
-void VirtualAgent::Do(const agent::SetRewrite& action) {
-  OnKernel([this, action] {
-    if (!kernel_refuses_) {
-      if (surroundings_.sabotage == Sabotage::kForgottenArrivals) ForgetOlder(action);
-      kernel().SetRule(action.rule, action.to_port);
-      LogRule(action.rule, action.to_port);
-      orphans_.erase(action.rule);
-      surroundings_.rules_changed();
-    }
-    Deliver(agent::RewriteDone{action.ticket, kernel_refuses_ ? kRefusal : ""});
-  });
-}
+void VirtualAgent::Do(const agent::SetRewrite& action) { Order(action.ticket, action.rule, action.to_port); }
 
-void VirtualAgent::Do(const agent::ClearRewrite& action) {
-  OnKernel([this, action] {
-    if (!kernel_refuses_) {
-      kernel().SetRule(action.rule, 0);
-      LogRule(action.rule, 0);
-      orphans_.erase(action.rule);
-      surroundings_.rules_changed();
-    }
-    Deliver(agent::RewriteDone{action.ticket, kernel_refuses_ ? kRefusal : ""});
-  });
-}
+void VirtualAgent::Do(const agent::ClearRewrite& action) { Order(action.ticket, action.rule, 0); }
 
-void VirtualAgent::ForgetOlder(const agent::SetRewrite& action) {
-  if (action.rule.direction != RewriteRule::Direction::kArrival) return;
-  const std::map<RewriteRule, uint16_t> rules = kernel().rules();
-  for (const auto& [rule, port] : rules) {
-    RewriteRule same = rule;
-    same.from_port = action.rule.from_port;
-    if (same == action.rule && port == action.to_port) kernel().SetRule(rule, 0);
-  }
-}
-
-void VirtualAgent::LogRule(const RewriteRule& rule, uint16_t port) {
-  queue().Log([&] {
-    const bool departs = rule.direction == RewriteRule::Direction::kDeparture;
-    return fmt::format("{}: {} {}->{} port {} to {}: {}", surroundings_.network->HostName(host_),
-                       departs ? "departure" : "arrival", surroundings_.network->HostName(rule.source),
-                       surroundings_.network->HostName(rule.destination), rule.from_port, rule.destination_port,
-                       port == 0 ? "as it is" : fmt::format("becomes {}", port));
+void VirtualAgent::Order(uint64_t ticket, const agent::RewriteRule& rule, uint16_t to_port) {
+  rewriter_.Order(rule, to_port, [this, ticket](const std::string& error) {
+    Deliver(agent::RewriteDone{ticket, error});
   });
 }
 
@@ -322,7 +219,7 @@ void VirtualAgent::Do(const agent::Noted& action) {
 
 void VirtualAgent::Do(const agent::SetSocketClass& action) {
   if (surroundings_.sabotage == Sabotage::kLostClasses) return;
-  OnKernel([this, action] {
+  rewriter_.OnKernel([this, action] {
     kernel().SetClass(action.inode, action.traffic_class);
     if (surroundings_.classes_changed) surroundings_.classes_changed();
   });

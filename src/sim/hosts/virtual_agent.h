@@ -1,15 +1,14 @@
 // The process of an agent on a simulated host: the real core (agent/host_agent.h), and around it what its daemon does
 // with the kernel, the disk and the stream, on virtual time.
 //
-// It can be killed at any moment, stopped and continued; its disk can be full, and its kernel can refuse rules. Like
-// that of the daemon, its work on the kernel is done in order, some time later, and dies with the process.
+// It can be killed at any moment, stopped and continued (virtual_process.h); its disk can be full, and its kernel can
+// refuse rules (virtual_rewriter.h).
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +20,8 @@
 #include "sim/hosts/sabotage.h"
 #include "sim/hosts/virtual_kernel.h"
 #include "sim/hosts/virtual_network.h"
+#include "sim/hosts/virtual_process.h"
+#include "sim/hosts/virtual_rewriter.h"
 
 namespace fairlead::sim::hosts {
 
@@ -50,22 +51,21 @@ class VirtualAgent {
 
   VirtualAgent(HostId host, uint64_t seed, Looking looking, Surroundings surroundings);
 
-  bool is_alive() const { return core_ != nullptr; }
-  bool is_running() const { return is_alive() && !is_stopped_; }
-  SimTime running_since() const { return running_since_; }  // while it runs
+  bool is_alive() const { return process_.is_alive(); }
+  bool is_running() const { return process_.is_running(); }
+  SimTime running_since() const { return process_.running_since(); }  // while it runs
   // Of its processes: each start is another one.
-  uint64_t incarnation() const { return incarnation_; }
+  uint64_t incarnation() const { return process_.incarnation(); }
   const agent::HostAgent& core() const { return *core_; }
 
   void Start();
   void Kill();
-  void Stop() { is_stopped_ = true; }
+  void Stop() { process_.Stop(); }
   void Continue();
-  void SetDiskFull(bool is_full) { is_disk_full_ = is_full; }
-  void SetKernelRefuses(bool refuses);
-  // Whether the kernel may still rewrite for an earlier connection what a socket sends that was opened then: it has
-  // refused to stop, and nobody could do anything about it.
-  bool MayHaveStaleRules(SimTime opened_at) const;
+  void SetDiskFull(bool is_full) { disk_.is_full = is_full; }
+  void SetKernelRefuses(bool refuses) { rewriter_.SetRefuses(refuses); }
+  // As VirtualRewriter::MayHaveStaleRules().
+  bool MayHaveStaleRules(SimTime opened_at) const { return rewriter_.MayHaveStaleRules(opened_at); }
   // The clock of the host is ahead of virtual time by this.
   void SetClock(SimDuration clock) { clock_ = clock; }
   // Reads the counters of GPUs and sockets, which are of this moment.
@@ -82,7 +82,6 @@ class VirtualAgent {
   void ListSockets();
   void KeepListing();
   void KeepLooking();
-  void ClearOrphans();
   void Heed(const agent::HostAction& action);
   void Do(const agent::AnswerProcess& action) { surroundings_.answer(action); }
   void Do(const agent::SendToController& action) { surroundings_.send(action.message); }
@@ -95,40 +94,34 @@ class VirtualAgent {
   void Do(const agent::RunHostTest& action);
   void Do(const agent::StopHostTests&) {}  // what ends is not heard
   void Do(const agent::Noted& action);
-  void ForgetOlder(const agent::SetRewrite& action);
-  void LogRule(const agent::RewriteRule& rule, uint16_t port);
-  // Runs `work` of this process later, in order, unless it has been killed.
-  void OnKernel(std::function<void()> work);
-  void After(SimDuration delay, std::function<void()> work);
+  void Order(uint64_t ticket, const agent::RewriteRule& rule, uint16_t to_port);
+  void After(SimDuration delay, std::function<void()> work) { process_.After(delay, std::move(work)); }
   SimDuration Delay(int64_t least_us, int64_t most_us);
   EventQueue& queue() { return *surroundings_.queue; }
   VirtualKernel& kernel() { return *surroundings_.kernel; }
+
+  // The state file.
+  struct Disk {
+    std::string state;
+    bool is_full = false;
+    bool is_saving = false;
+    uint64_t saved_revision = 0;
+  };
 
   const HostId host_;
   const Looking looking_;
   Surroundings surroundings_;
   Random random_;
-  uint64_t incarnation_ = 0;
+  VirtualProcess process_;
+  VirtualRewriter rewriter_;
   std::unique_ptr<agent::HostAgent> core_;
-  bool is_stopped_ = false;
-  SimTime running_since_;
-  bool is_disk_full_ = false;
-  bool kernel_refuses_ = false;
-  SimTime refuses_since_ = SimTime::Never();  // the latest time
-  SimTime refused_until_;
+  Disk disk_;
   SimDuration clock_;
   SimTime looked_at_;                                             // last; before the start: what processes keep
   std::map<std::pair<int32_t, uint64_t>, uint64_t> num_reports_;  // [number and start of a process]
-  std::string disk_;                                              // the state file
   std::vector<agent::HostEvent> inbox_;
-  std::vector<std::function<void()>> suspended_;  // work that was due while the process was stopped
-  std::set<agent::RewriteRule> orphans_;          // rules of earlier processes that this one has not set
-  SimTime orphan_look_at_;
   SimTime next_list_;
   SimTime wake_at_;
-  SimTime kernel_free_at_;
-  bool is_saving_ = false;
-  uint64_t saved_revision_ = 0;
 };
 
 }  // namespace fairlead::sim::hosts
