@@ -4,6 +4,7 @@
 // no special case: its instants come out as never, and everything that depends on it, too.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "base/sim_time.h"
@@ -18,5 +19,8 @@ inline constexpr Instant kNever = Instant{1} << 60;
 constexpr bool IsNever(Instant t) { return t >= kNever; }
 constexpr Instant ToInstant(SimTime t) { return t.ns() < kNever ? t.ns() : kNever; }
 constexpr SimTime ToSimTime(Instant t) { return IsNever(t) ? SimTime::Never() : SimTime(t); }
+inline Instant Scaled(SimDuration duration, double factor) {
+  return static_cast<Instant>(std::llround(static_cast<double>(duration.ns()) * factor));
+}
 
 }  // namespace fairlead::execution

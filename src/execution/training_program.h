@@ -21,9 +21,10 @@
 #include <span>
 #include <vector>
 
-#include "base/random.h"
 #include "execution/fault_effects.h"
-#include "execution/noise.h"
+#include "execution/gradient_exchange.h"
+#include "execution/job_noise.h"
+#include "execution/job_routes.h"
 #include "execution/operation_log.h"
 #include "execution/pipeline_schedule.h"
 #include "execution/transfer_simulator.h"
@@ -50,7 +51,6 @@ class TrainingProgram {
  private:
   // Positions of a rank's communicators, for counting.
   enum Axis : uint8_t { kTensor, kData, kPipeline, kAll, kNumAxes };
-  enum PipelineDirection : uint8_t { kForward, kBackward };
 
   struct RankState {
     Instant host = 0;                            // the host thread's next action
@@ -71,13 +71,13 @@ class TrainingProgram {
     Logged logged;
     Instant ready = 0;  // enqueued, and the data is there
   };
-  // One exchange of gradients.
-  struct Exchange {
-    model::OperationKind kind;
-    uint64_t bytes = 0;
+  // Scratch: of the members of a communicator.
+  struct Members {
+    std::vector<Instant> starts;
+    std::vector<Instant> finishes;
+    std::vector<Logged> logged;
   };
 
-  void MakeRoutes();
   void BeginIteration();
   void SimulateOpening(const Route& route);
   void PlayTask(const PipelineTask& task);
@@ -87,8 +87,7 @@ class TrainingProgram {
   void SendToStage(model::RankId rank, PipelineDirection direction);
   void ExchangeGradients();
   void SimulateExchange(uint32_t tensor, uint32_t stage, size_t exchange);
-  Exchange ExchangeOf(model::RankId rank, size_t exchange) const;
-  Transfer TransferOf(const Exchange& exchange) const;
+  GradientExchange ExchangeOf(model::RankId rank, size_t exchange) const;
   void EndIteration();
   void WriteCheckpoint();
   void SimulateBarrier();
@@ -105,29 +104,19 @@ class TrainingProgram {
   RankState& At(model::RankId rank) { return states_[rank.index()]; }
 
   JobShape shape_;
-  NoiseOptions noise_;
   CommunicatorIds ids_;
-  const model::JobLayout* layout_;
   FaultEffects* effects_;
   TransferSimulator* simulator_;
   OperationLog* log_;
-  NoiseTable compute_noise_;
-  NoiseTable loading_noise_;
-  Random hiccup_random_;
-  std::vector<double> gpu_factors_;  // [rank] of computing times
+  JobNoise noise_;
   std::vector<PipelineTask> tasks_;
-  std::vector<Exchange> exchanges_;
-  std::vector<Route> data_routes_;                                     // [tensor + T * stage]
-  std::vector<Route> opening_routes_;                                  // [tensor]; empty: there is none
-  std::array<std::vector<Route>, 2> stage_routes_;                     // [direction][sender]
-  std::array<std::vector<std::deque<PendingSend>>, 2> pending_sends_;  // [direction][sender]
+  std::vector<GradientExchange> exchanges_;
+  JobRoutes routes_;
+  std::array<std::vector<std::deque<PendingSend>>, 2> pending_sends_;  // [PipelineDirection][sender]
   std::vector<RankState> states_;                                      // [rank]
   std::vector<Instant> ends_;                                          // [rank]
   std::vector<Instant> iteration_ends_;
-  // Scratch: of the members of a communicator.
-  std::vector<Instant> starts_;
-  std::vector<Instant> finishes_;
-  std::vector<Logged> logged_;
+  Members members_;
 };
 
 }  // namespace fairlead::execution

@@ -67,7 +67,7 @@ class DrillSimulation {
         is_announced_(options.pauses.size()) {
     run_.stories.resize(options.faults.size());
     for (size_t f = 0; f < run_.stories.size(); ++f)
-      run_.stories[f].fault = f, run_.stories[f].host = cluster_.HostOf(f);
+      run_.stories[f].fault = f, run_.stories[f].host = cluster_.faults().HostOf(f);
     Tell(SimTime(), cluster_.Announce());
   }
 
@@ -157,8 +157,8 @@ class DrillSimulation {
     people_hosts_ = cluster_.hosts();
     std::set<HostId> spares = steering_.spares();
     for (size_t f = 0; f < options_.faults.size(); ++f) {
-      if (!cluster_.FirstActed(f)) continue;
-      const HostId host = cluster_.HostOf(f);
+      if (!cluster_.faults().FirstActed(f)) continue;
+      const HostId host = cluster_.faults().HostOf(f);
       const auto place = std::find(people_hosts_.begin(), people_hosts_.end(), host);
       const bool blames_host = BlamesHost(options_.faults[f].kind) && host.valid();
       if (blames_host && place == people_hosts_.end()) continue;  // it is away
@@ -197,8 +197,8 @@ class DrillSimulation {
   void NoteFaults() {
     for (size_t f = 0; f < run_.stories.size(); ++f) {
       FaultStory& story = run_.stories[f];
-      if (story.acted != kNotYet || !cluster_.FirstActed(f)) continue;
-      story.acted = *cluster_.FirstActed(f);
+      if (story.acted != kNotYet || !cluster_.faults().FirstActed(f)) continue;
+      story.acted = *cluster_.faults().FirstActed(f);
       NoteAt(story.acted, DrillEventKind::kFault, std::string(execution::Name(options_.faults[f].kind)), story.host);
     }
     for (FaultStory& story : run_.stories) {
@@ -309,8 +309,9 @@ class DrillSimulation {
   bool IsOver(const FaultStory& story) const {
     if (!StaysBroken(options_.faults[story.fault].kind)) return true;
     const std::vector<HostId>& hosts = cluster_.hosts();
-    if (!story.host.valid()) return cluster_.IsRepaired(story.fault);
-    return cluster_.IsRepaired(story.fault) || std::find(hosts.begin(), hosts.end(), story.host) == hosts.end();
+    if (!story.host.valid()) return cluster_.faults().IsRepaired(story.fault);
+    return cluster_.faults().IsRepaired(story.fault) ||
+           std::find(hosts.begin(), hosts.end(), story.host) == hosts.end();
   }
 
   DrillRun Finish() {

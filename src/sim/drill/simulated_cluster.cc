@@ -10,8 +10,6 @@ namespace fairlead::sim {
 using controller::SteeringAction;
 using controller::SteeringEvent;
 using controller::SteeringStep;
-using execution::Fault;
-using execution::FaultKind;
 
 namespace {
 
@@ -22,9 +20,6 @@ Status ExpectNotNegative(const char* option, SimDuration found) {
   if (found >= SimDuration(0)) return OkStatus();
   return InvalidArgument(fmt::format("cluster: {}: expected >= 0 s, found {} s", option, found.seconds().value()));
 }
-
-bool IsOfHost(FaultKind kind) { return kind == FaultKind::kHostLost || kind == FaultKind::kAgentLost; }
-bool IsOfFabric(FaultKind kind) { return kind == FaultKind::kSlowLeaf || kind == FaultKind::kSlowPlane; }
 
 }  // namespace
 
@@ -41,26 +36,8 @@ Status ClusterOptions::Validate() const {
   return InvalidArgument(fmt::format("cluster: failing_actions: expected 0..1, found {}", failing_actions));
 }
 
-bool StaysBroken(FaultKind kind) {
-  switch (kind) {
-    case FaultKind::kProcessCrash:
-    case FaultKind::kProcessFrozen:
-    case FaultKind::kCheckpointStall:
-    case FaultKind::kWrongSize:
-    case FaultKind::kWrongOrder:
-    case FaultKind::kCrossedOrder:
-      return false;
-    default:
-      return true;
-  }
-}
-
-SimulatedCluster::SimulatedCluster(const ClusterOptions& options, std::vector<Fault> faults)
-    : options_(options),
-      faults_(std::move(faults)),
-      is_repaired_(faults_.size()),
-      first_acted_(faults_.size()),
-      random_(CombineHash(options.seed, 20)) {
+SimulatedCluster::SimulatedCluster(const ClusterOptions& options, std::vector<execution::Fault> faults)
+    : options_(options), faults_(options.shape, std::move(faults)), random_(CombineHash(options.seed, 20)) {
   std::vector<HostId> hosts;
   for (uint32_t h = 0; h < options.shape.NumHosts(); ++h) hosts.emplace_back(h);
   Start(SimTime(), hosts);
@@ -108,7 +85,7 @@ void SimulatedCluster::Apply(SimTime now, const SteeringAction& action, std::vec
   if (std::holds_alternative<controller::StopJob>(action.step)) Stop(now);
   if (const auto* restart = std::get_if<controller::RestartJob>(&action.step)) Start(now, restart->hosts);
   if (const auto* test = std::get_if<controller::TestHost>(&action.step)) {
-    outcomes->push_back(controller::HostTested{test->host, IsHealthy(now, test->host)});
+    outcomes->push_back(controller::HostTested{test->host, faults_.IsHealthy(now, test->host)});
   }
 }
 
@@ -116,11 +93,9 @@ void SimulatedCluster::Start(SimTime now, const std::vector<HostId>& hosts) {
   if (run_) Stop(now);
   if (num_runs_ > 0) AddStretch(JobActivity::kRestarting, stopped_at_, now);
   place_ = {now - SimTime(), hosts, options_.shape.gpus_per_host};
-  run_begin_ = simulated_until_ = last_progress_ = now;
-  num_ended_ = 0;
-  faults_of_run_.clear();
-  std::vector<Fault> faults = FaultsOfRun(&faults_of_run_);
-  run_.emplace(options_.shape, std::move(faults), options_.noise, CombineHash(options_.seed, num_runs_++));
+  run_begin_ = simulated_until_ = progress_.last_progress = now;
+  progress_.num_ended = 0;
+  run_.emplace(options_.shape, faults_.BeginRun(place_), options_.noise, CombineHash(options_.seed, num_runs_++));
 }
 
 void SimulatedCluster::Stop(SimTime now) {
@@ -128,15 +103,15 @@ void SimulatedCluster::Stop(SimTime now) {
   simulated_until_ = now;
   NoteProgress(now);
   const uint64_t every = options_.shape.checkpoint_every;
-  const uint64_t kept = every == 0 ? 0 : num_ended_ / every * every;
-  const uint64_t next_base = every == 0 ? 0 : base_iteration_ + kept;
-  num_lost_ += NumIterations() - next_base;
+  const uint64_t kept = every == 0 ? 0 : progress_.num_ended / every * every;
+  const uint64_t next_base = every == 0 ? 0 : progress_.base_iteration + kept;
+  progress_.num_lost += NumIterations() - next_base;
   for (JobStretch& stretch : Stretches()) {
     if (stretch.begin >= run_begin_) stretches_.push_back(stretch);
   }
-  farthest_ = std::max(farthest_, NumIterations());
-  base_iteration_ = next_base;
-  num_ended_ = 0;
+  progress_.farthest = std::max(progress_.farthest, NumIterations());
+  progress_.base_iteration = next_base;
+  progress_.num_ended = 0;
   stopped_at_ = now;
   run_.reset();
   // The agents see the processes end.
@@ -152,53 +127,6 @@ void SimulatedCluster::Stop(SimTime now) {
     }
     parting_.emplace_back(std::move(report));
   }
-}
-
-bool SimulatedCluster::MoveRank(model::RankId* rank) const {
-  const HostId host = options_.shape.HostOf(*rank);
-  const auto found = std::find(place_.hosts.begin(), place_.hosts.end(), host);
-  if (found == place_.hosts.end()) return false;
-  const uint32_t gpus = options_.shape.gpus_per_host;
-  const auto position = static_cast<uint32_t>(found - place_.hosts.begin());
-  *rank = model::RankId(position * gpus + rank->value() % gpus);
-  return rank->value() < options_.shape.NumRanks();
-}
-
-std::vector<Fault> SimulatedCluster::FaultsOfRun(std::vector<size_t>* indices) const {
-  std::vector<Fault> faults;
-  for (size_t f = 0; f < faults_.size(); ++f) {
-    Fault fault = faults_[f];
-    const bool is_over = fault.begin < run_begin_ && (!StaysBroken(fault.kind) || fault.end <= run_begin_);
-    if (is_over || is_repaired_[f]) continue;
-    if (fault.rank.valid() && !IsOfFabric(fault.kind) && !MoveRank(&fault.rank)) continue;
-    if (fault.peer.valid() && !MoveRank(&fault.peer)) continue;
-    if (fault.host.valid()) {
-      const auto found = std::find(place_.hosts.begin(), place_.hosts.end(), fault.host);
-      if (found == place_.hosts.end()) continue;
-      fault.host = HostId(static_cast<uint32_t>(found - place_.hosts.begin()));
-    }
-    fault.begin = SimTime(std::max<int64_t>(0, (fault.begin - run_begin_).ns()));
-    if (fault.end != SimTime::Never()) fault.end = SimTime((fault.end - run_begin_).ns());
-    if (!execution::Validate(fault, options_.shape).ok()) continue;  // such as a peer on the same host by now
-    faults.push_back(fault);
-    indices->push_back(f);
-  }
-  return faults;
-}
-
-HostId SimulatedCluster::HostOf(size_t fault) const {
-  const Fault& planted = faults_[fault];
-  if (IsOfFabric(planted.kind)) return HostId();
-  if (IsOfHost(planted.kind) || planted.host.valid()) return planted.host;
-  return planted.rank.valid() ? options_.shape.HostOf(planted.rank) : HostId();
-}
-
-bool SimulatedCluster::IsHealthy(SimTime now, HostId host) const {
-  for (size_t f = 0; f < faults_.size(); ++f) {
-    const bool is_stalled = faults_[f].begin <= now && now < faults_[f].end && !is_repaired_[f];
-    if (is_stalled && StaysBroken(faults_[f].kind) && HostOf(f) == host) return false;
-  }
-  return true;
 }
 
 std::vector<model::TelemetryRecord> SimulatedCluster::Simulate(SimTime now) {
@@ -227,14 +155,10 @@ std::vector<SimTime> SimulatedCluster::IterationEnds() const {
 void SimulatedCluster::NoteProgress(SimTime now) {
   const std::vector<SimTime> ends = run_->IterationEnds();
   const auto is_over = [&](SimTime end) { return end != SimTime::Never() && end + place_.begin <= now; };
-  for (; num_ended_ < ends.size() && is_over(ends[num_ended_]); ++num_ended_) {
-    last_progress_ = ends[num_ended_] + place_.begin;
+  for (; progress_.num_ended < ends.size() && is_over(ends[progress_.num_ended]); ++progress_.num_ended) {
+    progress_.last_progress = ends[progress_.num_ended] + place_.begin;
   }
-  for (size_t i = 0; i < faults_of_run_.size(); ++i) {
-    std::optional<SimTime>& acted = first_acted_[faults_of_run_[i]];
-    const std::optional<SimTime> here = run_->FirstActed(i);
-    if (!acted && here && *here + place_.begin <= now) acted = *here + place_.begin;
-  }
+  faults_.NoteActed(*run_, place_, now);
 }
 
 void SimulatedCluster::AddStretch(JobActivity activity, SimTime begin, SimTime end) {
@@ -251,15 +175,16 @@ std::vector<JobStretch> SimulatedCluster::Stretches() const {
     return stretches;
   }
   const std::vector<SimTime> ends = IterationEnds();
-  const uint64_t num_repeated = std::min<uint64_t>(num_ended_, farthest_ - std::min(farthest_, base_iteration_));
+  const uint64_t num_repeated = std::min<uint64_t>(
+      progress_.num_ended, progress_.farthest - std::min(progress_.farthest, progress_.base_iteration));
   const SimTime caught_up = num_repeated == 0 ? run_begin_ : ends[num_repeated - 1];
   add(JobActivity::kRepeating, run_begin_, caught_up);
   // An iteration is under way unless the next one will never end.
-  const bool is_stalled = num_ended_ < ends.size() && ends[num_ended_] == SimTime::Never();
-  const bool still_repeats = NumIterations() < farthest_;
+  const bool is_stalled = progress_.num_ended < ends.size() && ends[progress_.num_ended] == SimTime::Never();
+  const bool still_repeats = NumIterations() < progress_.farthest;
   add(still_repeats ? JobActivity::kRepeating : JobActivity::kTraining, caught_up,
-      is_stalled ? last_progress_ : std::max(last_progress_, simulated_until_));
-  if (is_stalled) add(JobActivity::kStalled, last_progress_, simulated_until_);
+      is_stalled ? progress_.last_progress : std::max(progress_.last_progress, simulated_until_));
+  if (is_stalled) add(JobActivity::kStalled, progress_.last_progress, simulated_until_);
   return stretches;
 }
 

@@ -4,9 +4,8 @@
 //     run on hosts 0..n-1 --- stop: what was computed since the last checkpoint is lost --- run on other hosts ---
 //
 // Method      a run is an execution::JobExecution from its last complete checkpoint on; its records are relocated to
-//             the time and the hosts of the run. Faults stay where they were planted: what is broken stays with its
-//             host until that is repaired, what was an accident (a crash) is over with the run that it ended. Every
-//             action takes its time, and may be made to fail.
+//             the time and the hosts of the run. Faults stay where they were planted (planted_faults.h). Every action
+//             takes its time, and may be made to fail.
 // Guarantees  same options, same calls, same records and outcomes. An action that is done twice is done once.
 // Differs     from a real cluster: a spare is under the leaf of the host that it replaces; the stopped job costs
 //             nothing; one job.
@@ -21,11 +20,11 @@
 
 #include "base/random.h"
 #include "controller/action_backend.h"
-#include "execution/fault.h"
 #include "execution/job_execution.h"
 #include "execution/job_shape.h"
 #include "execution/noise.h"
 #include "model/telemetry.h"
+#include "sim/drill/planted_faults.h"
 #include "sim/drill/relocated_records.h"
 
 namespace fairlead::sim {
@@ -49,9 +48,6 @@ struct ClusterOptions {
   // Errors: kInvalidArgument, naming the option, its range and what was found.
   Status Validate() const;
 };
-
-// Whether the fault stays with its host, cable or switch until it is repaired.
-bool StaysBroken(execution::FaultKind kind);
 
 // What the job did in a stretch of time.
 enum class JobActivity : uint8_t {
@@ -91,21 +87,15 @@ class SimulatedCluster final : public controller::ActionBackend {
   const std::vector<HostId>& hosts() const { return place_.hosts; }
   bool IsRunning() const { return run_.has_value(); }
   // Iterations that are trained and not lost, as of the last call of Play.
-  uint64_t NumIterations() const { return base_iteration_ + num_ended_; }
-  uint64_t num_lost() const { return num_lost_; }
+  uint64_t NumIterations() const { return progress_.base_iteration + progress_.num_ended; }
+  uint64_t num_lost() const { return progress_.num_lost; }
   // When the last iteration of this run ended; its begin if none has; of a stopped job as it was then.
-  SimTime last_progress() const { return last_progress_; }
+  SimTime last_progress() const { return progress_.last_progress; }
   // Ends of the iterations of this run, those that are still to come included.
   std::vector<SimTime> IterationEnds() const;
 
-  const std::vector<execution::Fault>& faults() const { return faults_; }
-  // When the fault first changed the course of the job; nothing: not yet.
-  std::optional<SimTime> FirstActed(size_t fault) const { return first_acted_[fault]; }
-  // The host that it is on; of connections that of the sender; invalid: of no host.
-  HostId HostOf(size_t fault) const;
-  // It was repaired: it does not act in later runs.
-  void Repair(size_t fault) { is_repaired_[fault] = true; }
-  bool IsRepaired(size_t fault) const { return is_repaired_[fault]; }
+  const PlantedFaults& faults() const { return faults_; }
+  void Repair(size_t fault) { faults_.Repair(fault); }
 
   // What the job did from 0 to the last Play, without gaps.
   std::vector<JobStretch> Stretches() const;
@@ -117,32 +107,29 @@ class SimulatedCluster final : public controller::ActionBackend {
     bool succeeds = true;
   };
 
+  // In iterations.
+  struct Progress {
+    uint64_t base_iteration = 0;  // that the run began with
+    uint64_t num_ended = 0;       // of the run
+    uint64_t num_lost = 0;
+    uint64_t farthest = 0;  // that were trained at least once
+    SimTime last_progress;
+  };
+
   SimDuration TimeOf(const controller::SteeringStep& step) const;
   void Apply(SimTime now, const controller::SteeringAction& action, std::vector<controller::SteeringEvent>* outcomes);
-  // The faults as the run on `place_` meets them, and which they are.
-  std::vector<execution::Fault> FaultsOfRun(std::vector<size_t>* indices) const;
-  // False: the fault is of a host that is not of the run.
-  bool MoveRank(model::RankId* rank) const;
-  bool IsHealthy(SimTime now, HostId host) const;
   void NoteProgress(SimTime now);
   void AddStretch(JobActivity activity, SimTime begin, SimTime end);
 
   ClusterOptions options_;
-  std::vector<execution::Fault> faults_;
-  std::vector<bool> is_repaired_;                    // [fault]
-  std::vector<std::optional<SimTime>> first_acted_;  // [fault]
+  PlantedFaults faults_;
   Random random_;
   RunPlace place_;
   std::optional<execution::JobExecution> run_;
-  std::vector<size_t> faults_of_run_;  // [fault of the run]
   uint64_t num_runs_ = 0;
   SimTime run_begin_;
   SimTime simulated_until_;
-  uint64_t base_iteration_ = 0;  // that the run began with
-  uint64_t num_ended_ = 0;       // of the run
-  uint64_t num_lost_ = 0;
-  uint64_t farthest_ = 0;  // iterations that were trained at least once
-  SimTime last_progress_;
+  Progress progress_;
   SimTime stopped_at_;
   std::map<HostId, uint64_t> report_numbers_;  // of each host's next report
   std::vector<model::TelemetryRecord> parting_;
