@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <ctime>
-#include <deque>
 #include <iterator>
 #include <mutex>
 #include <optional>
@@ -15,17 +13,17 @@
 
 #include "base/file_reader.h"
 #include "diagnosis/c4d/c4d_diagnosis.h"
-#include "service/controller/cluster_history.h"
 #include "service/controller/controller_metrics.h"
+#include "service/controller/controller_store.h"
+#include "service/controller/event_list.h"
 #include "service/controller/finding_json.h"
 #include "service/controller/host_routes.h"
-#include "service/controller/incident_reporter.h"
-#include "service/controller/incident_trace.h"
+#include "service/controller/incident_traces.h"
 #include "service/controller/job_owner_file.h"
 #include "service/controller/job_trace.h"
+#include "service/controller/kept_history.h"
 #include "service/controller/link_routes.h"
 #include "service/controller/list_watch.h"
-#include "service/controller/network_history.h"
 #include "service/controller/node_check_routes.h"
 #include "service/controller/topology_routes.h"
 #include "service/controller/traffic_json.h"
@@ -35,8 +33,6 @@
 #include "service/streams/controller_loop.h"
 #include "service/streams/endpoint.h"
 #include "store/locked_store.h"
-#include "store/memory_store.h"
-#include "store/sqlite_store.h"
 #include "topology/address_book.h"
 #include "topology/fabric_yaml.h"
 #include "topology/place_names.h"
@@ -46,83 +42,13 @@
 namespace fairlead::service {
 namespace {
 
-constexpr char kStartsKey[] = "controller/starts";
-constexpr std::string_view kSqlitePrefix = "sqlite:";
-constexpr size_t kEventsMax = 1000;
-constexpr SimDuration kHistoryLook = SimDuration(15'000'000'000);  // four in a period
 constexpr SimDuration kNewsPeriod = SimDuration(2'000'000'000);
-constexpr SimDuration kIncidentLook = SimDuration(1'000'000'000);
 
 Result<topology::AddressBook> LoadAddresses(const std::string& path, const topology::Fabric& fabric) {
   const Result<std::string> text = ReadWholeFile(path);
   if (!text.ok()) return Status(text.status().code(), "--addresses: " + text.status().message());
   return topology::ReadAddressBook(*text, path, fabric);
 }
-
-// At runtime it waits for space on a full disk; a start is refused, independent of the request.
-Status AtStart(const Status& status) {
-  return status.code() == StatusCode::kResourceExhausted ? Unavailable(status.message()) : status;
-}
-
-Result<std::unique_ptr<store::Store>> OpenStore(const ControllerDaemonOptions& options) {
-  if (options.store == "memory") return std::unique_ptr<store::Store>(std::make_unique<store::MemoryStore>());
-  if (!options.store.starts_with(kSqlitePrefix)) {
-    return InvalidArgument(fmt::format("--store: expected sqlite:PATH or memory, found '{}'", options.store));
-  }
-  const std::string path = options.store.substr(kSqlitePrefix.size());
-  auto opened = store::SqliteStore::Open({.path = path});
-  if (!opened.ok() && opened.status().code() == StatusCode::kDataLoss && options.restore_copy) {
-    spdlog::warn("{}", opened.status().message());
-    FL_RETURN_IF_ERROR(store::SqliteStore::RestoreCopy(path));
-    spdlog::warn("store {}: went on from its last good copy", path);
-    opened = store::SqliteStore::Open({.path = path});
-  }
-  if (!opened.ok()) return AtStart(opened.status());
-  return std::unique_ptr<store::Store>(std::move(opened).value());
-}
-
-// How often a controller has started on this store, this time included.
-Result<uint32_t> CountStart(store::Store* store) {
-  FL_ASSIGN_OR_RETURN(const auto records, store->List(kStartsKey));
-  uint32_t starts = 0;
-  if (!records.empty()) {
-    const std::string& value = records.front().value;
-    if (std::from_chars(value.data(), value.data() + value.size(), starts).ec != std::errc()) {
-      return Status(StatusCode::kDataLoss, fmt::format("store: record {} is not a number", kStartsKey));
-    }
-  }
-  ++starts;
-  const store::Change change = {kStartsKey, std::to_string(starts)};
-  FL_RETURN_IF_ERROR(AtStart(store->Apply({&change, 1})));
-  return starts;
-}
-
-Result<std::vector<std::pair<std::string, std::string>>> LoadRecords(const store::Store& store) {
-  FL_ASSIGN_OR_RETURN(const auto records, store.List(""));
-  std::vector<std::pair<std::string, std::string>> pairs;
-  pairs.reserve(records.size());
-  for (const store::Record& record : records) pairs.emplace_back(record.key, record.value);
-  return pairs;
-}
-
-// The last events, for readers.
-class EventList {
- public:
-  void Add(SimTime time, const controller::Noted& note) {
-    const std::lock_guard lock(mutex_);
-    events_.push_back({.number = ++num_events_, .time = time, .note = note});
-    if (events_.size() > kEventsMax) events_.pop_front();
-  }
-  Json ToJson() const {
-    const std::lock_guard lock(mutex_);
-    return EventsJson(events_);
-  }
-
- private:
-  mutable std::mutex mutex_;
-  uint64_t num_events_ = 0;
-  std::deque<TrafficEvent> events_;
-};
 
 }  // namespace
 
@@ -152,7 +78,6 @@ class ControllerDaemon::Parts {
   Status BuildGateway();
   GatewaySource MakeSource();
   void Note(SimTime time, const controller::Noted& note);
-  Status RestoreHistory();
   void LookAtCluster(SimTime now);
   Result<Json> TraceOf(const std::string& job);
   void WatchLists(const GatewaySource& source);
@@ -163,9 +88,9 @@ class ControllerDaemon::Parts {
   uint64_t BeginCheck(controller::NodeCheckRequest request);
   std::string Metrics();
   void LookAtCertificate();
-  Status BuildOutbox();
-  void LookAtIncidents(SimTime now);
-  void HandOut(const IncidentReporter::Incident& incident, const Json& log, SimTime now);
+  Status BuildIncidents(std::unique_ptr<OtlpHttp> collector);
+  // Writes a line where there is a file for it. Errors: it can't be written.
+  Status Audit(const Json& line);
   Status ReportLink(const std::string& name, double health, bool both_directions, const std::string& who);
   // What `look` makes of the core, between two batches.
   template <class Look>
@@ -194,15 +119,8 @@ class ControllerDaemon::Parts {
   std::unique_ptr<DiagnosisLoop> diagnosis_;
   std::mutex certificate_mutex_;
   CertificateWatch certificate_;
-  std::mutex history_mutex_;
-  ClusterHistory history_;
-  NetworkHistory network_history_{fabric_};
-  JobLooks job_looks_;
-  SimTime next_look_;
-  std::unique_ptr<OtlpHttp> collector_;  // none: null, and so is the outbox
-  IncidentReporter incidents_;
-  SimTime next_incident_look_;
-  std::unique_ptr<IncidentOutbox> outbox_;
+  KeptHistory history_{fabric_};
+  std::unique_ptr<IncidentTraces> incidents_;  // no collector: null
   std::unique_ptr<HttpGateway> gateway_;
   std::optional<ListWatch> list_watch_;
   Status logged_store_status_;
@@ -214,7 +132,7 @@ Status ControllerDaemon::Parts::BuildCore() {
   FL_RETURN_IF_ERROR(options_.core.Validate());
   FL_ASSIGN_OR_RETURN(const traffic::LivePolicy live, traffic::FindLivePolicy(options_.policy));
   policy_ = traffic::CreateLevelPolicy(live);
-  FL_ASSIGN_OR_RETURN(auto store, OpenStore(options_));
+  FL_ASSIGN_OR_RETURN(auto store, OpenControllerStore(options_.store, options_.restore_copy));
   store_ = std::make_unique<store::LockedStore>(std::move(store));
   FL_ASSIGN_OR_RETURN(const uint32_t starts, CountStart(store_.get()));
   traffic::c4p::C4pOptions paths = options_.paths;
@@ -231,8 +149,9 @@ Status ControllerDaemon::Parts::BuildCore() {
 }
 
 Status ControllerDaemon::Parts::Begin() {
+  std::unique_ptr<OtlpHttp> collector;
   if (!options_.otlp.url.empty()) {
-    FL_ASSIGN_OR_RETURN(collector_, OtlpHttp::Open(options_.otlp));
+    FL_ASSIGN_OR_RETURN(collector, OtlpHttp::Open(options_.otlp));
   }
   FL_RETURN_IF_ERROR(BuildCore());
   if (!options_.audit_file.empty()) {
@@ -245,8 +164,8 @@ Status ControllerDaemon::Parts::Begin() {
       [this](SimTime clock, const controller::Noted& note) { Note(clock, note); }, *store_, *server_,
       [this](controller::WatchInput&& input) { Watch(std::move(input)); });
   FL_RETURN_IF_ERROR(BuildDiagnosis());
-  FL_RETURN_IF_ERROR(RestoreHistory());
-  FL_RETURN_IF_ERROR(BuildOutbox());
+  FL_RETURN_IF_ERROR(history_.Restore(SteadyUnixTime(), *store_));
+  if (collector != nullptr) FL_RETURN_IF_ERROR(BuildIncidents(std::move(collector)));
   return options_.http.empty() ? OkStatus() : BuildGateway();
 }
 
@@ -296,10 +215,7 @@ Status ControllerDaemon::Parts::BuildActions() {
     if (diagnosis_ != nullptr) diagnosis_->Excuse(job, until);
   };
   if (audit_) {
-    surroundings.audit = [this](const Json& line) {
-      const std::lock_guard lock(audit_mutex_);
-      return audit_->Write(line);
-    };
+    surroundings.audit = [this](const Json& line) { return Audit(line); };
   }
   surroundings.note = [this](SimTime time, const controller::Noted& note) { Note(time, note); };
   surroundings.checks = MakeHostChecks();
@@ -385,58 +301,32 @@ void ControllerDaemon::Parts::WatchLists(const GatewaySource& source) {
   list_watch_.emplace(std::move(lists), source.events, kNewsPeriod);
 }
 
-Status ControllerDaemon::Parts::RestoreHistory() {
-  FL_ASSIGN_OR_RETURN(const auto records, store_->List(ClusterHistory::kPrefix));
-  FL_ASSIGN_OR_RETURN(const auto pictures, store_->List(NetworkHistory::kPrefix));
-  const std::lock_guard lock(history_mutex_);
-  history_.Restore(SteadyUnixTime(), records);
-  network_history_.Restore(SteadyUnixTime(), pictures);
-  return OkStatus();
-}
-
-Status ControllerDaemon::Parts::BuildOutbox() {
-  if (collector_ == nullptr) return OkStatus();
-  IncidentOutbox::Surroundings surroundings;
-  surroundings.post = [this](const std::string& body) { return collector_->Post(body); };
-  surroundings.stop = [this] { collector_->Stop(); };
+Status ControllerDaemon::Parts::BuildIncidents(std::unique_ptr<OtlpHttp> collector) {
+  IncidentTraces::Surroundings surroundings;
+  surroundings.findings = [this] { return diagnosis_->Ask([](const auto& watch) { return watch.Findings(); }); };
+  surroundings.detail = [this](model::FindingId finding) {
+    return diagnosis_->Ask([&](const auto& watch) { return FindingDetailOf(watch, finding, fabric_); });
+  };
+  surroundings.steering = [this] { return actions_->steering().ToJson(); };
   surroundings.note = [this](bool is_warning, const std::string& text) {
     Note(SteadyUnixTime(),
          {.severity = is_warning ? controller::Noted::Severity::kWarning : controller::Noted::Severity::kInfo,
           .subject = "incident traces",
           .text = text});
   };
-  FL_ASSIGN_OR_RETURN(outbox_, IncidentOutbox::Start(options_.incident_traces, std::move(surroundings), store_.get()));
+  FL_ASSIGN_OR_RETURN(incidents_, IncidentTraces::Start(std::move(collector), options_.incident_traces, store_.get(),
+                                                        std::move(surroundings)));
   return OkStatus();
 }
 
-void ControllerDaemon::Parts::LookAtIncidents(SimTime now) {
-  if (outbox_ == nullptr || now < next_incident_look_) return;
-  next_incident_look_ = now + kIncidentLook;
-  const Json steering = actions_->steering().ToJson();
-  const auto findings = diagnosis_->Ask([](const auto& watch) { return watch.Findings(); });
-  for (const IncidentReporter::Incident& incident : incidents_.Look(now.seconds().value(), findings, steering)) {
-    HandOut(incident, steering.value("log", Json::array()), now);
-  }
-}
-
-void ControllerDaemon::Parts::HandOut(const IncidentReporter::Incident& incident, const Json& log, SimTime now) {
-  const auto detail =
-      diagnosis_->Ask([&](const auto& watch) { return FindingDetailOf(watch, incident.finding, fabric_); });
-  if (!detail) return;  // it was the oldest of very many
-  const Json trace = IncidentTrace(*detail, log, now.seconds().value());
-  const std::string id = IncidentTraceId(*detail);
-  const std::string label = fmt::format("finding {} of job {}", incident.finding.value(), detail->finding.job);
-  const std::string body = trace.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (incident.is_over) {
-    outbox_->Send(id, label, body);
-  } else {
-    outbox_->Keep(id, label, body);
-  }
+Status ControllerDaemon::Parts::Audit(const Json& line) {
+  if (!audit_) return OkStatus();
+  const std::lock_guard lock(audit_mutex_);
+  return audit_->Write(line);
 }
 
 void ControllerDaemon::Parts::LookAtCluster(SimTime now) {
-  if (now < next_look_) return;
-  next_look_ = now + kHistoryLook;
+  if (!history_.IsDue(now)) return;
   const SteeringNumbers steering = actions_->steering().numbers();
   const auto isolated = steering.hosts.find(controller::HostCondition::kIsolated);
   const double gpus_per_host =
@@ -453,27 +343,17 @@ void ControllerDaemon::Parts::LookAtCluster(SimTime now) {
     for (const uint64_t moves : paths_->counters().moves) figures.path_changes += static_cast<double>(moves);
   });
   for (const auto& [step, count] : steering.begun) figures.actions += static_cast<double>(count);
-  std::vector<store::Change> changes;
-  {
-    const std::lock_guard lock(history_mutex_);
-    job_looks_.Add(now, jobs);
-    if (auto change = history_.Add(now, figures)) changes.push_back(*std::move(change));
-    if (auto change = network_history_.Add(now, ConditionsOf(fabric_, links))) changes.push_back(*std::move(change));
-  }
+  const std::vector<store::Change> changes = history_.Add(now, figures, jobs, links);
   // A minute of the history is not worth an alarm: that the store fails is told by those who need it.
   if (!changes.empty()) (void)store_->Apply(changes);
 }
 
 Result<Json> ControllerDaemon::Parts::TraceOf(const std::string& job) {
   constexpr size_t kFindingsMax = 20;
-  JobPast past{.name = job, .looks = {}, .findings = {}};
+  JobPast past{.name = job, .looks = history_.LooksOf(job), .findings = {}};
   past.findings = diagnosis_->Ask([&](const auto& watch) { return FindingsOfJob(watch, job, fabric_, kFindingsMax); });
   past.events = events_.ToJson()["events"];
   past.log = actions_->steering().ToJson().value("log", Json::array());
-  {
-    const std::lock_guard lock(history_mutex_);
-    past.looks = job_looks_.Of(job);
-  }
   return JobTrace(past, SteadyUnixTime());
 }
 
@@ -506,10 +386,7 @@ GatewaySource ControllerDaemon::Parts::MakeSource() {
   source.job_trace = [this](const std::string& job) { return TraceOf(job); };
   source.events = [this] { return events_.ToJson(); };
   HttpRoute history{.path = "/v1/history"};
-  history.show = [this] {
-    const std::lock_guard lock(history_mutex_);
-    return history_.ToJson();
-  };
+  history.show = [this] { return history_.ToJson(); };
   source.routes.push_back(std::move(history));
   source.metrics = [this] { return Metrics(); };
   source.report_link = [this](const std::string& link, double health, bool both_directions, const std::string& who) {
@@ -533,12 +410,7 @@ NetworkSource ControllerDaemon::Parts::MakeNetworkSource() {
   source.look = [this] {
     return Ask([](const auto& core) { return NetworkSnapshot{core.Links(), core.Paths(), core.Jobs()}; });
   };
-  source.remember = [this](std::optional<int64_t> at_s) {
-    const std::lock_guard lock(history_mutex_);
-    NetworkPast past{.period_s = network_history_.period_s(), .begins = network_history_.Begins(), .conditions = {}};
-    if (at_s) past.conditions = network_history_.At(*at_s);
-    return past;
-  };
+  source.remember = [this](std::optional<int64_t> at_s) { return history_.Remember(at_s); };
   return source;
 }
 
@@ -550,16 +422,14 @@ NodeCheckSource ControllerDaemon::Parts::MakeCheckSource() {
     return Ask([&](const auto& core) { return core.FindFault(request); });
   };
   source.audit = [this](const controller::NodeCheckRequest& request) {
-    if (!audit_) return OkStatus();
     Json hosts = Json::array();
     for (const HostId host : request.hosts) hosts.push_back(fabric_.HostName(host));
-    const std::lock_guard lock(audit_mutex_);
-    return audit_->Write(Json{{"at_s", std::time(nullptr)},
-                              {"kind", "operator"},
-                              {"who", request.who},
-                              {"action", "check hosts"},
-                              {"hosts", std::move(hosts)},
-                              {"while_training", request.while_training}});
+    return Audit(Json{{"at_s", std::time(nullptr)},
+                      {"kind", "operator"},
+                      {"who", request.who},
+                      {"action", "check hosts"},
+                      {"hosts", std::move(hosts)},
+                      {"while_training", request.while_training}});
   };
   source.begin = [this](const controller::NodeCheckRequest& request) { return BeginCheck(request); };
   return source;
@@ -612,7 +482,7 @@ std::string ControllerDaemon::Parts::Metrics() {
   snapshot.diagnosis = diagnosis_->counters();
   snapshot.steering = actions_->steering().numbers();
   snapshot.health_events = actions_->health_events();
-  if (outbox_ != nullptr) snapshot.incident_traces = outbox_->counters();
+  if (incidents_ != nullptr) snapshot.incident_traces = incidents_->counters();
   if (engine_ != nullptr) snapshot.scheduler = engine_->numbers();
   snapshot.version = options_.core.version;
   snapshot.streams = server_->counters();
@@ -633,16 +503,13 @@ Status ControllerDaemon::Parts::ReportLink(const std::string& name, double healt
   }
   spdlog::info("operator at {} set the health of {} to {}{}", who, fabric_.LinkName(link), health,
                both_directions ? ", both directions" : "");
-  if (audit_) {
-    const std::lock_guard lock(audit_mutex_);
-    FL_RETURN_IF_ERROR(audit_->Write(Json{{"at_s", std::time(nullptr)},
-                                          {"kind", "operator"},
-                                          {"who", who},
-                                          {"action", "report link"},
-                                          {"link", fabric_.LinkName(link)},
-                                          {"health", health},
-                                          {"both_directions", both_directions}}));
-  }
+  FL_RETURN_IF_ERROR(Audit(Json{{"at_s", std::time(nullptr)},
+                                {"kind", "operator"},
+                                {"who", who},
+                                {"action", "report link"},
+                                {"link", fabric_.LinkName(link)},
+                                {"health", health},
+                                {"both_directions", both_directions}}));
   const std::string source = "operator at " + who;
   loop_->Put(controller::LinkHealthReported{.link = link, .health = health, .source = source});
   if (both_directions) {
@@ -655,7 +522,7 @@ void ControllerDaemon::Parts::LogChanges() {
   LookAtCertificate();
   const SimTime now = SteadyUnixTime();
   LookAtCluster(now);
-  LookAtIncidents(now);
+  if (incidents_ != nullptr) incidents_->Look(now);
   if (gateway_ != nullptr) {
     list_watch_->Tick(now, gateway_->HasListeners(),
                       [this](const std::string& event, const Json& data) { gateway_->Publish(event, data); });
