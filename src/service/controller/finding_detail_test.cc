@@ -81,7 +81,7 @@ TEST(FindingDetailTest, NamesOfHostsAreOneWordOfACommand) {
   const report::CulpritNames names = {
       .host = [](HostId) { return std::string("a b'; reboot"); }, .nic = kNames.nic, .leaf = kNames.leaf};
   const wire::FindingDetail detail = MakeDetail("gpt", SlowConnection(), std::nullopt, names);
-  EXPECT_EQ(detail.next.front().command, "fairlead describe host 'a b; reboot'");
+  EXPECT_EQ(detail.next.front().command, R"(fairlead describe host 'a b'\''; reboot')");
 }
 
 // A hang that accuses nobody: who it may be, why, and what tells them apart, before all else.
