@@ -50,7 +50,7 @@ std::vector<PathAction> C4pMaster::Handle(SimTime clock, std::span<const PathEve
   assignment_.Verify();
   hashed_.AskForUnseen(time_.now());
   if (auto round = probes_.StartRound(time_.now())) outputs_.AddAfter(*std::move(round));
-  return outputs_.Take(connections_, [this](QueuePairRef ref) { return assignment_.AnswerOf(ref); });
+  return outputs_.Take(connections_, [this](QueuePairRef ref) { return assignment_.Tell(ref); });
 }
 
 void C4pMaster::Handle(const PathEvent& event) {
@@ -101,7 +101,7 @@ void C4pMaster::Grant(std::span<const PathEvent> requests) {
     for (size_t c = 0; c < request.connections.size(); ++c) {
       const uint64_t name = request.connections[c].connection;
       if (errors[r][c].empty()) {
-        answer.connections.push_back(AnswerOf(*connections_.Find(request.job, name)));
+        answer.connections.push_back(Tell(*connections_.Find(request.job, name)));
       } else {
         answer.connections.push_back({.connection = name, .reason = std::move(errors[r][c]), .queue_pairs = {}});
       }
@@ -355,6 +355,11 @@ void C4pMaster::Move(std::span<const QueuePairRef> refs, MoveCause cause) {
     assignment_.Steer(ref);
     outputs_.Notify(ref, cause);
   }
+}
+
+ConnectionAnswer C4pMaster::Tell(uint32_t slot) {
+  for (uint32_t q = 0; q < connections_.at(slot).queue_pairs.size(); ++q) assignment_.Tell({slot, q});
+  return AnswerOf(slot);
 }
 
 ConnectionAnswer C4pMaster::AnswerOf(uint32_t slot) const {

@@ -128,6 +128,7 @@ class C4pMaster final : public PathService {
   void Move(std::span<const QueuePairRef> refs, MoveCause cause);
 
   ConnectionAnswer AnswerOf(uint32_t slot) const;
+  ConnectionAnswer Tell(uint32_t slot);
   std::span<const LinkId> LinksOf(QueuePairRef ref) const;
 
   const bool chooses_paths_;

@@ -65,6 +65,7 @@ class World {
     options_.probes.max_probes_per_round = 2000;
     master_.emplace(fabric_, options_);
     history_.clear();
+    told_.clear();  // it compares what holders announce
   }
 
   // One call, and what the agents make of it.
@@ -206,6 +207,9 @@ class World {
             EXPECT_TRUE(ports.emplace(held.request.source, held.request.destination, theirs.plane, theirs.port).second);
           }
           if (ours.kind != QueuePairAnswer::Kind::kUse) continue;
+          const auto told = told_.find({lease.job, name});
+          const bool waits = told != told_.end() && told->second.at(q) == QueuePairAnswer::Kind::kScan;
+          EXPECT_FALSE(waits) << "its holder waits for a port";
           EXPECT_EQ(PathOf(held.request, theirs.plane, theirs.port), theirs.path);
         }
       }
@@ -221,6 +225,9 @@ class World {
         held.request = requested_.at({granted->lease.job, answer.connection});
         held.queue_pairs.resize(answer.queue_pairs.size());
         for (size_t q = 0; q < held.queue_pairs.size(); ++q) Take(answer.queue_pairs[q], &held.queue_pairs[q]);
+        auto& told = told_[{granted->lease.job, answer.connection}];
+        told.clear();
+        for (const QueuePairAnswer& one : answer.queue_pairs) told.push_back(one.kind);
       }
     } else if (const auto* moved = std::get_if<PathsMoved>(&action)) {
       for (const PathMove& move : moved->moves) {
@@ -228,6 +235,9 @@ class World {
         const auto lease = held_.find({moved->host, move.job});
         if (lease == held_.end() || !lease->second.contains(move.connection)) continue;
         Take(move.answer, &lease->second[move.connection].queue_pairs[move.queue_pair]);
+        auto& told = told_[{move.job, move.connection}];
+        told.resize(lease->second[move.connection].queue_pairs.size());
+        told[move.queue_pair] = move.answer.kind;
       }
     } else if (const auto* scan = std::get_if<ScanPorts>(&action)) {
       scans_.insert(scans_.end(), scan->scans.begin(), scan->scans.end());
@@ -254,6 +264,7 @@ class World {
   std::set<HostId> asked_to_announce_;
   std::map<std::pair<JobId, uint64_t>, ConnectionRequest> requested_;
   std::map<LeaseId, std::map<uint64_t, HeldConnection>> held_;
+  std::map<std::pair<JobId, uint64_t>, std::vector<QueuePairAnswer::Kind>> told_;  // [queue pair]
   uint64_t num_requests_ = 0;
 };
 

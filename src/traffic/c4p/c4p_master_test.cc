@@ -57,6 +57,21 @@ TEST_F(C4pMasterTest, AScanTurnsAReservedPathIntoAPort) {
   EXPECT_EQ(world_.master().num_pending_scans(), 0u);
 }
 
+// The port that was found is not in use when a link elsewhere fails, so its holder is not told to use it. That it is
+// seen again is then news.
+TEST_F(C4pMasterTest, APortThatIsFoundWhileALinkFailsIsToldWhenItIsSeenAgain) {
+  world_.Ask(0, 1, {world_.Connection(5, 0, 4)});
+  std::vector<PathEvent> events = world_.AnswerScans();
+  const uint32_t path = world_.HeldBy(LeaseOf(0, 1), 5, 0).path;
+  const LinkId other = world_.Route(world_.Connection(5, 0, 4), 0, (path + 1) % 4)[1];
+  std::ranges::copy(world_.SetCable(other, 0), std::back_inserter(events));
+  world_.Send(std::move(events));
+  EXPECT_EQ(world_.master().Find(JobId(1), 5)->queue_pairs[0].kind, Kind::kScan);
+  world_.Settle();
+  EXPECT_EQ(world_.master().Find(JobId(1), 5)->queue_pairs[0].kind, Kind::kUse);
+  world_.ExpectTrueAnswers();
+}
+
 TEST_F(C4pMasterTest, ShowsEachQueuePairOnceWithItsAnswerAndPath) {
   world_.Ask(0, 1, {world_.Connection(5, 0, 4, 4)});
   world_.Ask(1, 2, {world_.Connection(6, 1, 5, 2)});

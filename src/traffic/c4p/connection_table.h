@@ -38,6 +38,7 @@ struct QueuePairState {
   ReservationId reservation;
   // Of PortAssignment.
   Steering steering = Steering::kUnmanaged;  // kUnmanaged where there is no reservation, and only there
+  bool is_told_to_wait = false;              // by its last answer
   bool is_open = false;                      // it has a socket, or a queue pair of RoCE is connected
   uint8_t port_plane = 0;
   uint16_t port = 0;       // in use and held; 0 = none

@@ -103,7 +103,7 @@ void PortAssignment::SteerAgain(QueuePairRef ref) {
     outputs_->Notify(ref, is_same_path ? MoveCause::kRepinned : MoveCause::kPortFound);
   } else if (after.steering != before.steering && after.steering == Steering::kNoPort) {
     outputs_->Notify(ref, MoveCause::kNoPort);
-  } else if (before.steering == Steering::kNoPort && after.steering == Steering::kSteered) {
+  } else if ((before.steering == Steering::kNoPort || after.is_told_to_wait) && after.steering == Steering::kSteered) {
     outputs_->Notify(ref, MoveCause::kPortFound);
   }
 }
@@ -214,6 +214,12 @@ QueuePairAnswer PortAssignment::AnswerOf(QueuePairRef ref) const {
   answer.kind = mine.steering == Steering::kSteered  ? Kind::kUse
                 : mine.steering == Steering::kNoPort ? Kind::kNoPort
                                                      : Kind::kScan;
+  return answer;
+}
+
+QueuePairAnswer PortAssignment::Tell(QueuePairRef ref) {
+  const QueuePairAnswer answer = AnswerOf(ref);
+  connections_->at(ref).is_told_to_wait = answer.kind == QueuePairAnswer::Kind::kScan;
   return answer;
 }
 

@@ -79,6 +79,8 @@ class PortAssignment {
   void Verify();
 
   QueuePairAnswer AnswerOf(QueuePairRef ref) const;
+  // The same, for its holder: what waits for a port is told when there is one.
+  QueuePairAnswer Tell(QueuePairRef ref);
   size_t num_pending_scans() const { return scans_.size(); }
 
  private:
