@@ -313,12 +313,24 @@ void C4dMaster::ClearGone(SimTime now) {
                                     [](const RankState& rank) { return rank.process == model::ProcessState::kGone; });
   for (const FindingId id : tracker_->open()) {
     const Finding& finding = tracker_->findings()[id.index()];
+    if (IsHeardAgain(finding)) {
+      tracker_->Clear(id, now);
+      continue;
+    }
     if (IsSlow(finding.syndrome) || now - tracker_->LastHeld(id) < options_.hang.clear_after) continue;
     // Processes that die in a hang do not mend it.
     const bool moves = picture_->last_progress() > finding.confirmed;
     if (IsHang(finding.syndrome) && has_dead && !moves) continue;
     tracker_->Clear(id, now);
   }
+}
+
+bool C4dMaster::IsHeardAgain(const Finding& dead) const {
+  if (!IsDead(dead.syndrome) || dead.sub_cause != model::SubCause::kUnknown) return false;
+  return std::ranges::any_of(picture_->hosts(), [&](const HostState& host) {
+    return host.last_heard > dead.confirmed &&
+           std::ranges::find(dead.culprits, model::HostCulprit(host.id)) != dead.culprits.end();
+  });
 }
 
 bool C4dMaster::HasOpen(bool (*is_kind)(Syndrome)) const {

@@ -120,6 +120,8 @@ class C4dMaster {
   void EndWindowIfDue(SimTime now);
   void HoldWindow(const std::vector<Suspect>& suspects, SimTime now);
   void ClearGone(SimTime now);
+  // The host that was taken for dead, as nothing came from it, has reported since.
+  bool IsHeardAgain(const model::Finding& dead) const;
   bool HasOpen(bool (*is_kind)(model::Syndrome)) const;
   model::FindingProof MakeProof(const model::Finding& finding, SimTime now) const;
   std::vector<model::RankId> AccusedRanks(const model::Finding& finding) const;

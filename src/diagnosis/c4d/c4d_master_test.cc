@@ -689,6 +689,19 @@ TEST(C4dMasterTest, SignsOfADeathAreCountedApart) {
   EXPECT_EQ(job.actions.back().finding.signs.size(), 2u) << "it is told";
 }
 
+// What an agent says, and its silence after that, are both its own: one that lies can do both.
+TEST(C4dMasterTest, LastWordsAndSilenceAreOneSign) {
+  Job job;
+  job.Iterate(5);
+  Die(&job, 5, 400, 1);
+  job.Tick();
+  job.lost_hosts = {1};
+  job.Wait(20);
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_EQ(job.Open()[0].syndrome, Syndrome::kDead);
+  EXPECT_EQ(job.Open()[0].signs, std::vector<model::Sign>{model::Sign::kKernel});
+}
+
 TEST(C4dMasterTest, AJobThatLeavesIsNotDead) {
   Job job;
   job.Iterate(5);
@@ -717,6 +730,24 @@ TEST(C4dMasterTest, ALostHostIsDeadOnceItsJobIsStalled) {
   job.DoAll(Job::kData, Stage::kFinished);
   job.Iterate(10);
   EXPECT_TRUE(job.Open().empty());
+}
+
+// The finding is not held by a host that has come back, though the job stands still for another reason.
+TEST(C4dMasterTest, AHostThatIsHeardAgainIsNotDead) {
+  Job job;
+  job.Iterate(5);
+  job.lost_hosts = {1};
+  for (uint32_t r = 0; r < 4; ++r) job.Do(r, Job::kData, Stage::kStarted);
+  for (int i = 0; i < kHangSeconds && job.Open().empty(); ++i) job.Wait(1);
+  ASSERT_EQ(job.Open().size(), 1u);
+  ASSERT_EQ(job.Open().front().syndrome, Syndrome::kDead);
+  job.lost_hosts = {};
+  for (uint32_t r = 4; r < 7; ++r) job.Do(r, Job::kData, Stage::kStarted);
+  job.Wait(1);
+  EXPECT_TRUE(std::ranges::none_of(job.Open(), [](const model::Finding& f) { return f.syndrome == Syndrome::kDead; }));
+  job.Wait(kHangSeconds);
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_TRUE(IsRank(job.Open().front(), 7));
 }
 
 // The job went on for five seconds after the agent of host 1 fell silent, so its host was alive: that it then stands

@@ -93,7 +93,9 @@ std::vector<Sign> FindSigns(const JobPicture& picture, const model::Finding& fin
       return IsFaultOf(host, symptom, accused, picture, now);
     });
     if (has_fault) signs.insert(Sign::kDevice);
-    if (now - host.last_heard >= options.silent_after) signs.insert(Sign::kSilence);
+    // That a process has died is the word of the host's agent, and so is its silence after that.
+    const bool is_said = is_death && signs.contains(Sign::kKernel);
+    if (!is_said && now - host.last_heard >= options.silent_after) signs.insert(Sign::kSilence);
   }
   return {signs.begin(), signs.end()};
 }

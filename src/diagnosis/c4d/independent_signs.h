@@ -5,7 +5,8 @@
 //             own ranks  the accused ranks, or those of the accused host, have reported, and are not silent
 //             kernel     the agent of their host says that they have ended, or are stopped
 //             device     their host has reported an error of their GPU, or of a NIC or a port
-//             silence    nothing has come from their host for `silent_after`
+//             silence    nothing has come from their host for `silent_after`; not of processes that it has called dead
+//                        before
 // Cost        O(pending operations times their ranks), of deaths only.
 #pragma once
 
