@@ -89,6 +89,12 @@ bool VirtualAgent::Deliver(agent::HostEvent event) {
   return true;
 }
 
+bool VirtualAgent::MayHaveStaleRules(SimTime opened_at) const {
+  const bool was_away = !is_running() || running_since() > opened_at;
+  const bool has_looked = is_running() && surroundings_.queue->now() > running_since() + kListPeriod * 2;
+  return rewriter_.MayHaveStaleRules(opened_at) || (was_away && !has_looked);
+}
+
 void VirtualAgent::Handle() {
   const std::vector<agent::HostEvent> events = std::exchange(inbox_, {});
   const uint64_t mine = incarnation();

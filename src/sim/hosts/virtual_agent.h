@@ -64,8 +64,9 @@ class VirtualAgent {
   void Continue();
   void SetDiskFull(bool is_full) { disk_.is_full = is_full; }
   void SetKernelRefuses(bool refuses) { rewriter_.SetRefuses(refuses); }
-  // As VirtualRewriter::MayHaveStaleRules().
-  bool MayHaveStaleRules(SimTime opened_at) const { return rewriter_.MayHaveStaleRules(opened_at); }
+  // Whether the kernel may still rewrite for an earlier connection what a socket sends that was opened then: it has
+  // refused to stop, or this agent was away when the socket was opened, and has not looked since.
+  bool MayHaveStaleRules(SimTime opened_at) const;
   // The clock of the host is ahead of virtual time by this.
   void SetClock(SimDuration clock) { clock_ = clock; }
   // Reads the counters of GPUs and sockets, which are of this moment.
