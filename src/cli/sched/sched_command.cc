@@ -30,7 +30,8 @@ namespace fairlead::cli {
 namespace {
 
 // What policies know about jobs.
-constexpr std::array<std::string_view, 6> kKnown = {"declared", "history", "oracle", "learned", "speeds", "fitted"};
+constexpr std::array<std::string_view, 7> kKnown = {"declared", "history", "oracle", "learned",
+                                                    "speeds",   "fitted",  "steps"};
 
 // Whose rules a simulation follows beside the profiles.
 constexpr std::array<std::string_view, 2> kRules = {"pollux", "sia"};
@@ -137,6 +138,7 @@ std::string KnownWords(const SchedRunOptions& options) {
   if (known == "history") return "jobs that ended and measured speeds";
   if (known == "oracle") return "true speeds and true remaining work";
   if (known == "fitted") return "what each job learns of its speed while it trains, and true remaining work";
+  if (known == "steps") return "declared steps, and what each job has shown of its own speed";
   if (known == "learned") return "loss curves and measured speeds";
   return "true speeds, and no job's length";
 }
@@ -146,6 +148,7 @@ std::optional<sim::LearnedOptions> LearnedOptionsOf(const SchedRunOptions& optio
   sim::LearnedOptions learned;
   learned.seed = options.seed;
   if (options.known == "declared") learned.lengths = sim::LengthSource::kDeclared;
+  if (options.known == "steps") learned.lengths = sim::LengthSource::kOwnSteps;
   if (options.known == "history") learned.lengths = sim::LengthSource::kHistory;
   return learned;
 }
@@ -165,9 +168,9 @@ void ChooseBatches(const SchedRunOptions& options, const ChosenPolicy& policy, c
 // With several types of GPU, models of speed are those that each job fits; and errors are of what is declared.
 Status CheckKnown(const SchedRunOptions& options, const std::vector<ChosenPolicy>& policies,
                   const sim::ElasticCluster& cluster) {
-  if (options.declared_error > 1 && options.known != "declared") {
-    return InvalidArgument(
-        fmt::format("--declared-error: with --known {} nobody declares lengths; use --known declared", options.known));
+  if (options.declared_error > 1 && options.known != "declared" && options.known != "steps") {
+    return InvalidArgument(fmt::format(
+        "--declared-error: with --known {} nobody declares lengths; use --known declared or steps", options.known));
   }
   if (cluster.num_types() == 1 || options.known == "fitted") return OkStatus();
   if (LearnedOptionsOf(options)) {
@@ -314,11 +317,13 @@ void AddRun(CLI::App& sched, Invocation* invocation) {
          "what one does not use is lent, and taken back at once. Tenants that are not named have weight 1")
       ->delimiter(',')
       ->type_name("NAME:WEIGHT[:GPUS],...");
-  run->add_option("--known", options->known,
-                  "What policies know. declared: epochs that users declare, jobs that ended, speeds measured during "
-                  "the run; history: the same, but users declare nothing; oracle: true speeds and lengths; learned: "
-                  "lengths from loss curves; speeds: true speeds, no lengths; fitted: of jobs that choose their batch, "
-                  "what each learns of its speed while it trains, as in Pollux and Sia; else as oracle")
+  run->add_option(
+         "--known", options->known,
+         "What policies know. declared: epochs that users declare, jobs that ended, speeds measured during "
+         "the run; history: the same, but users declare nothing; oracle: true speeds and lengths; learned: "
+         "lengths from loss curves; speeds: true speeds, no lengths; fitted: of jobs that choose their batch, "
+         "what each learns of its speed while it trains, as in Pollux and Sia; else as oracle; steps: steps that "
+         "users declare, and speeds that each job has shown itself, as with controller --slurm-elastic")
       ->check(OneOf(std::span<const std::string_view>(kKnown)))
       ->capture_default_str();
   run->add_option("--declared-share", options->declared_share,

@@ -105,7 +105,7 @@ class Simulation {
       if (job.is_running()) {
         AdvanceJob(&job, &interval);
         if (learned_ && (job.is_training() || job.is_finished())) {
-          learned_->Observe(static_cast<uint32_t>(j), job, now_s_ + options_.interval_s);
+          learned_->Observe(static_cast<uint32_t>(j), job, now_s_ + options_.interval_s, options_.interval_s);
         }
       } else if (history_[j].has_come) {
         history_[j].waited_s += options_.interval_s;

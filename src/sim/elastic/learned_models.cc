@@ -78,6 +78,11 @@ Result<LearnedModels> LearnedModels::Create(const std::vector<ElasticJobSpec>& w
   if (options.fewest_ps_configurations == 0) {
     return InvalidArgument("learned models: speeds are used after 0 measured configurations; expected 1 or more");
   }
+  if (options.lengths == LengthSource::kOwnSteps) {
+    LearnedModels models(std::nullopt, cluster, options);
+    FL_ASSIGN_OR_RETURN(models.own_, OwnMeasurements::Create(workload, cluster));
+    return models;
+  }
   if (options.lengths != LengthSource::kCurves) {
     LearnedModels models(std::nullopt, cluster, options);
     models.lengths_.emplace(options.lengths == LengthSource::kDeclared, true);
@@ -105,7 +110,11 @@ Result<LearnedModels> LearnedModels::Create(const std::vector<ElasticJobSpec>& w
   return models;
 }
 
-void LearnedModels::Observe(uint32_t j, const ElasticJob& job, double now_s) {
+void LearnedModels::Observe(uint32_t j, const ElasticJob& job, double now_s, double trained_s) {
+  if (own_) {
+    if (!job.is_finished()) own_->Observe(j, job, trained_s, DrawNoise());
+    return;
+  }
   if (!job.is_finished()) Measure(job);
   if (lengths_) {
     // Times are asked for only where they are needed: they may cost a fit.
@@ -180,6 +189,7 @@ void LearnedModels::Evaluate(JobKnowledge* job, const ElasticJob& running, doubl
 }
 
 std::optional<double> LearnedModels::RemainingIterations(uint32_t j, const ElasticJob& job) const {
+  if (own_) return own_->Remaining(j, job);
   if (lengths_) return lengths_->Remaining(job, RequestedSeconds(j, job));
   const JobKnowledge& known = jobs_[j];
   const bool is_predictable = known.state.is_predictable && known.state.num_withdrawn == 0 && known.predicted_end > 0;
@@ -229,6 +239,7 @@ void LearnedModels::RefreshPsSizes(JobKnowledge* job) const {
 }
 
 const std::vector<scheduling::JobSize>& LearnedModels::sizes(uint32_t j) const {
+  if (own_) return own_->sizes(j);
   JobKnowledge& job = jobs_[j];
   job.spec->ps_application != nullptr ? RefreshPsSizes(&job) : RefreshSizes(&job);
   return job.sizes;

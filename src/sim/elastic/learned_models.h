@@ -34,6 +34,7 @@
 #include "sim/elastic/elastic_workload.h"
 #include "sim/elastic/learned_ps_speeds.h"
 #include "sim/elastic/length_forecasts.h"
+#include "sim/elastic/own_measurements.h"
 
 namespace fairlead::sim {
 
@@ -42,6 +43,7 @@ enum class LengthSource : uint8_t {
   kCurves,    // loss curves: classifier and convergence model
   kDeclared,  // epochs that users declare, and jobs that ended
   kHistory,   // jobs that ended
+  kOwnSteps,  // steps that users declare and jobs report; speeds are each job's own, too (own_measurements.h)
 };
 
 struct LearnedOptions {
@@ -62,7 +64,8 @@ class LearnedModels {
                                       const LearnedOptions& options);
 
   // After an interval in which job `j` trained.
-  void Observe(uint32_t j, const ElasticJob& job, double now_s);
+  // Args: trained_s: in that interval, by the clock.
+  void Observe(uint32_t j, const ElasticJob& job, double now_s, double trained_s);
 
   // Iterations that job `j`, which is `job`, has left; nothing while it is not predictable.
   std::optional<double> RemainingIterations(uint32_t j, const ElasticJob& job) const;
@@ -118,7 +121,8 @@ class LearnedModels {
   mutable std::vector<JobKnowledge> jobs_;        // [workload]
   mutable std::map<std::string, Speeds> speeds_;  // by application
   LearnedPsSpeeds ps_speeds_;
-  std::optional<LengthForecasts> lengths_;  // where they come from anything but curves
+  std::optional<LengthForecasts> lengths_;  // where they come from declared epochs or jobs that ended
+  std::optional<OwnMeasurements> own_;      // with kOwnSteps, which needs nothing else of all this
 };
 
 }  // namespace fairlead::sim
