@@ -114,6 +114,8 @@ bool ElasticOrders::TakeTurn(uint32_t job, Order* order, SimTime now) {
   }
   // Another order about the job is recorded: not ours to go on with.
   if (outcome.status().code() == StatusCode::kFailedPrecondition) return true;
+  // Slurm is away: its jobs can't be waited for meanwhile.
+  if (outcome.status().code() == StatusCode::kUnavailable) order->until = now + options_.patience;
   if (now < order->until) return false;
   std::string message;
   // Slurm, or the store, is away: an order is under way until that is over.

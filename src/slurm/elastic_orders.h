@@ -35,7 +35,7 @@ namespace fairlead::slurm {
 
 struct ElasticOrderOptions {
   ElasticOptions jobs;
-  // > 0. How long a job may take to be stopped and to run again: longer than Slurm's KillWait.
+  // > 0. How long a job may take to be stopped and to run again while Slurm answers: longer than Slurm's KillWait.
   SimDuration patience = SimDuration(180'000'000'000);
   // > 0. How long a job may take to write a checkpoint before it is stopped without one.
   SimDuration checkpoint_patience = SimDuration(600'000'000'000);

@@ -403,6 +403,46 @@ TEST_F(ElasticOrdersTest, HostsThatAreTakenMeanwhileAreGivenUp) {
   CheckHosts();
 }
 
+// Slurm does not answer for an hour while a job is being resized: nothing is touched, and the time is nobody's fault.
+TEST_F(ElasticOrdersTest, AnHourWithoutSlurmFailsNoOrder) {
+  options_.writer.num_looks_max = 1;  // a turn is over long before the job has ended
+  for (int turns_before = 0; turns_before < 8; ++turns_before) {
+    SCOPED_TRACE(turns_before);
+    slurm_ = FakeSlurm(kHosts);
+    memory_ = store::MemoryStore();
+    trainings_.clear();
+    changes_.clear();
+    Add(7, Elastic(1, 6), 1'000'000);
+    Start();
+    Periods(40);
+    ASSERT_EQ(NodesOf(7), kHosts);
+    Add(8, Elastic(2, 3), 20'000);
+    for (int i = 0; i < 40 && orders_->is_idle(); ++i) {
+      Train();
+      Look();
+    }
+    ASSERT_FALSE(orders_->is_idle());
+    for (int turn = 0; turn < turns_before; ++turn) orders_->TakeTurns(steered_, Now());
+    const size_t num_decided = changes_.size();
+    slurm_.is_away = true;
+    const auto before = slurm_.changes;
+    for (int i = 0; i < 360; ++i) {
+      now_s_ += kPeriodS;
+      orders_->TakeTurns(steered_, Now());
+    }
+    EXPECT_EQ(slurm_.changes, before);
+    EXPECT_EQ(changes_.size(), num_decided) << changes_.back();
+    slurm_.is_away = false;
+    Periods(10);
+    EXPECT_THAT(changes_, Not(Contains(HasSubstr("was not changed"))));
+    EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+    EXPECT_EQ(slurm_.jobs[8].state, "RUNNING");
+    EXPECT_EQ(slurm_.jobs[7].starts, 2u);
+    EXPECT_EQ(slurm_.jobs[8].starts, 1u);
+    CheckHosts();
+  }
+}
+
 // A job that Slurm does not start where it is put: it is Slurm's again, with the range that it came with.
 TEST_F(ElasticOrdersTest, AJobThatCannotBePlacedIsGivenBack) {
   FakeJob odd = Elastic(2, 4);

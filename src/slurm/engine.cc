@@ -75,7 +75,7 @@ Engine::Engine(const EngineOptions& options, service::SchedulerSurroundings surr
       orders_({.long_steps = options.long_patience, .others = options.patience}),
       steps_(&programs_, surroundings_.store, options.steps),
       hosts_(options.steps.fabric_hosts, options.spares),
-      left_(options.left_after) {}
+      left_(SimDuration(std::chrono::nanoseconds(options.left_after).count())) {}
 
 Status Engine::StartSizing() {
   if (options_.elastic.jobs.partitions.empty()) return OkStatus();
@@ -88,7 +88,7 @@ Status Engine::StartSizing() {
                                    [this](uint32_t job, const std::string& text) {
                                      Account(job, std::nullopt, {.kind = "size", .text = text});
                                    },
-                                   options_.clock ? options_.clock : service::SteadyUnixTime));
+                                   [this] { return Now(); }));
   return OkStatus();
 }
 
@@ -186,10 +186,12 @@ void Engine::Read() {
   const Clock::time_point begin = Clock::now();
   Result<ClusterState> state = reader_.ReadAll();
   const Status status = state.ok() ? OkStatus() : state.status();
-  notes_.TellOnce(
-      "slurm", status.ok() ? status
-                           : Status(status.code(), "no reading, so no job and no host is touched until there is one: " +
-                                                       status.message()));
+  notes_.TellOnce("slurm",
+                  status.ok()
+                      ? status
+                      : Status(status.code(),
+                               "no reading, so no job and no host is touched until there is one: " + status.message()),
+                  EndAbsence(status.ok()));
   readings_.Note(status, Seconds(std::chrono::duration<double>(Clock::now() - begin).count()));
   if (!state.ok()) return;
   const auto shown = std::make_shared<const ClusterState>(*std::move(state));
@@ -203,6 +205,16 @@ void Engine::Read() {
   orders_.Report(std::move(spares));
   readings_.Show(shown, hosts_.num_unknown(), UnixTime());
   if (surroundings_.acts) Look(*shown);
+}
+
+SimTime Engine::Now() const { return options_.clock ? options_.clock() : service::SteadyUnixTime(); }
+
+std::string Engine::EndAbsence(bool answers) {
+  if (!answers && !away_since_.has_value()) away_since_ = Now();
+  if (!answers || !away_since_.has_value()) return "";
+  const SimDuration absence = Now() - *std::exchange(away_since_, std::nullopt);
+  left_.Skip(absence);
+  return fmt::format("answers again after {:.0f} s; nothing was touched meanwhile", absence.seconds().value());
 }
 
 void Engine::Look(const ClusterState& state) {
@@ -219,7 +231,7 @@ void Engine::Look(const ClusterState& state) {
 
 void Engine::CleanUp(const ClusterState& state) {
   const std::set<std::string> busy = orders_.Subjects();
-  const Clock::time_point now = Clock::now();
+  const SimTime now = Now();
   const auto is_left = [&](const std::string& subject) {
     const std::string about = JobOrHostOf(subject);
     const std::optional<uint32_t> job = JobOfSubject(about);

@@ -19,7 +19,8 @@
 //             An order that does not come to its end within its patience has failed; steering tries it again, and what
 //             nobody goes on with for `left_after` is taken back (SteeringSteps::CleanUp).
 // Guarantees  without `acts` nothing is changed but what is begun, which is then an operator's order. A Slurm that does
-//             not answer, a node that the fabric has not, are one event each until that is over.
+//             not answer, a node that the fabric has not, are one event each until that is over. Nothing is decided
+//             on what was read before, and no patience is counted while nobody could go on.
 // Thread      any, but for the back end's functions, which are of steering's thread. step_orders, readings and
 //             elastic_sizing each have a mutex for what other threads than the engine's use of them, and never hold it
 //             while another one is taken; all else is of the engine's thread once that has begun.
@@ -106,6 +107,9 @@ class Engine final : public service::SchedulerEngine {
   // Of the engine's thread.
   void Run();
   void Read();
+  // What is to be said when Slurm answers after it did not; empty: nothing. Such a time does not count as one in which
+  // somebody could have gone on with a step.
+  std::string EndAbsence(bool answers);
   // Args: state: that was read just now.
   void Look(const ClusterState& state);
   void CleanUp(const ClusterState& state);
@@ -114,6 +118,7 @@ class Engine final : public service::SchedulerEngine {
   // What was done to a job, for its account.
   void Account(uint32_t job, std::optional<uint32_t> owner, AccountEntry entry);
   void AccountForStep(const StepOrder& order, const StepProgress& progress);
+  SimTime Now() const;  // does not jump
   // Those of steps that are under way, and those that are stopped until the next step.
   std::set<uint32_t> SteeredJobs() const;
 
@@ -129,6 +134,7 @@ class Engine final : public service::SchedulerEngine {
   Readings readings_;
   HostWatch hosts_;
   LeftSteps left_;
+  std::optional<SimTime> away_since_;      // Slurm does not answer
   std::unique_ptr<JobAccounts> accounts_;  // never null after Start()
   std::unique_ptr<ElasticSizing> sizing_;  // null: no sizes are chosen
   std::thread thread_;

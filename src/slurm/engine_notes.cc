@@ -16,10 +16,10 @@ void EngineNotes::Tell(controller::Noted::Severity severity, std::string subject
   if (note_) note_(UnixTime(), {severity, std::move(subject), std::move(text)});
 }
 
-void EngineNotes::TellOnce(const std::string& subject, const Status& status) {
+void EngineNotes::TellOnce(const std::string& subject, const Status& status, const std::string& over) {
   using Severity = controller::Noted::Severity;
   if (status.ok()) {
-    if (faults_.erase(subject) > 0) Tell(Severity::kInfo, subject, "goes on");
+    if (faults_.erase(subject) > 0) Tell(Severity::kInfo, subject, over);
   } else if (faults_.insert(subject).second) {
     Tell(Severity::kWarning, subject, status.message());
   }

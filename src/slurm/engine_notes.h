@@ -27,8 +27,9 @@ class EngineNotes {
   explicit EngineNotes(Note note) : note_(std::move(note)) {}
 
   void Tell(controller::Noted::Severity severity, std::string subject, std::string text) const;
-  // Args: status: how it is about the subject now. One event when that is no longer ok, one when it is again.
-  void TellOnce(const std::string& subject, const Status& status);
+  // Args: status: how it is about the subject now. One event when that is no longer ok, one when it is again, which says
+  // `over`.
+  void TellOnce(const std::string& subject, const Status& status, const std::string& over = "goes on");
   // Faults of jobs ("job 7 …") that are not among these are over, without a word.
   void ForgetOtherJobs(const std::vector<Job>& jobs);
 

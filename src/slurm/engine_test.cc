@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -40,6 +41,19 @@ class SharedSlurm final : public Programs {
   std::mutex mutex_;
   FakeSlurm slurm_;
 };
+
+// Of a job of user 1001 that waits, held for us.
+FakeJob WaitingElastic() {
+  FakeJob job;
+  job.owner = 1001;
+  job.low = 1;
+  job.high = 4;
+  job.tasks_per_node = job.tasks = job.cpus = 2;
+  job.is_held = true;
+  job.admin_comment = "fairlead:v1 nodes=1-4 tasks-per-node=2 held";
+  job.comment = R"({"fairlead": {"steps": 900}})";
+  return job;
+}
 
 class EngineTest : public testing::Test {
  protected:
@@ -154,8 +168,62 @@ TEST_F(EngineTest, AnOrderThatSlurmDoesNotAnswerFailsInItsTime) {
   EXPECT_THAT(Notes(), Contains(HasSubstr("no reading, so no job and no host is touched")));
   programs_.With([](FakeSlurm& slurm) { return slurm.is_away = false; });
   WaitUntil([&] { return Notes().size() == 2; });
-  EXPECT_THAT(Notes(), Contains("slurm: goes on"));
+  EXPECT_THAT(Notes(), Contains(HasSubstr("slurm: answers again after ")));
   EXPECT_EQ(NumChanges(), 0u);
+}
+
+// An hour without Slurm by a clock that goes on 10 s with each reading. Job 7 was stopped by steering, whose next step
+// waits; job 9 is held for sizes; a job of a user ends meanwhile.
+TEST_F(EngineTest, AnHourWithoutSlurm) {
+  std::atomic<int64_t> virtual_s = 1'000'000;
+  options_.clock = [&] { return SimTime::FromSeconds(Seconds(static_cast<double>(virtual_s.load()))); };
+  options_.period = std::chrono::milliseconds(1);
+  options_.left_after = std::chrono::seconds(600);
+  options_.elastic.jobs.partitions = {"train"};
+  options_.alive_file = testing::TempDir() + "/alive_without_slurm";
+  programs_.With([&](FakeSlurm& slurm) {
+    slurm.jobs[8] = WaitingElastic();
+    slurm.jobs[8].low = 5;  // no room
+    slurm.jobs[8].high = 6;
+    slurm.jobs[8].admin_comment = "fairlead:v1 nodes=5-6 tasks-per-node=2 held";
+    return 0;
+  });
+  Start(true);
+  EXPECT_TRUE(Do(Action(2, controller::StopJob{JobId(3)})).succeeded);
+  // Seen as left, for 300 s.
+  const auto pass = [&](int64_t seconds) {
+    for (int64_t i = 0; i < seconds / 10; ++i) {
+      virtual_s += 10;
+      const uint64_t readings = NumReadings();
+      WaitUntil([&] { return NumReadings() > readings + 1; });
+    }
+  };
+  pass(300);
+  const auto before = programs_.With([](FakeSlurm& slurm) { return slurm.is_away = true, slurm.changes; });
+  WaitUntil([&] { return !engine_->numbers().answers; });
+  std::filesystem::remove(options_.alive_file);
+  const size_t num_told = Notes().size();
+  const uint64_t failures = engine_->numbers().failures;
+  pass(3600);
+  EXPECT_GE(engine_->numbers().failures, failures + 360);
+  EXPECT_EQ(Notes().size(), num_told) << "one event for the whole hour, which was there before";
+  EXPECT_THAT(Notes(), Contains(HasSubstr("slurm: no reading, so no job and no host is touched until there is one")));
+  EXPECT_FALSE(std::filesystem::exists(options_.alive_file));
+  EXPECT_EQ(programs_.With([](FakeSlurm& slurm) { return slurm.changes; }), before);
+  // The hosts of job 7 have been lost meanwhile; what was known before the hour is not acted upon.
+  programs_.With([](FakeSlurm& slurm) {
+    for (const char* host : {"h0", "h1", "h2"}) slurm.nodes[host].state = "DOWN";
+    return slurm.is_away = false;
+  });
+  WaitUntil([&] { return Notes().size() > num_told; });
+  EXPECT_THAT(Notes(), Contains(AllOf(HasSubstr("slurm: answers again after "), HasSubstr("nothing was touched"))));
+  pass(280);
+  EXPECT_TRUE(programs_.With([](FakeSlurm& slurm) { return slurm.jobs[7].is_held; }))
+      << "steering could not go on with it: the hour does not count";
+  EXPECT_EQ(programs_.With([](FakeSlurm& slurm) { return slurm.changes; }), before);
+  pass(100);
+  WaitUntil([&] { return programs_.With([](FakeSlurm& slurm) { return !slurm.jobs[7].is_held; }); });
+  EXPECT_TRUE(std::filesystem::exists(options_.alive_file));
 }
 
 TEST_F(EngineTest, WhoseAJobIs) {
@@ -258,19 +326,6 @@ TEST_F(EngineTest, OptionsThatMakeNoSense) {
   options = {};
   options.period = std::chrono::milliseconds(0);
   EXPECT_THAT(options.Validate().message(), HasSubstr("--slurm-period"));
-}
-
-// Of a job of user 1001 that waits, held for us.
-FakeJob WaitingElastic() {
-  FakeJob job;
-  job.owner = 1001;
-  job.low = 1;
-  job.high = 4;
-  job.tasks_per_node = job.tasks = job.cpus = 2;
-  job.is_held = true;
-  job.admin_comment = "fairlead:v1 nodes=1-4 tasks-per-node=2 held";
-  job.comment = R"({"fairlead": {"steps": 900}})";
-  return job;
 }
 
 // Job 7 has two of six hosts; the elastic one gets the other four, and is shown with why.

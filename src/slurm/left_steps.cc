@@ -13,7 +13,7 @@ std::string JobOrHostOf(const std::string& subject) {
   return subject;
 }
 
-bool LeftSteps::Note(const std::string& subject, Clock::time_point now) {
+bool LeftSteps::Note(const std::string& subject, SimTime now) {
   const auto before = since_.find(subject);
   const auto since = before == since_.end() ? now : before->second;
   new_since_[subject] = since;
@@ -23,6 +23,10 @@ bool LeftSteps::Note(const std::string& subject, Clock::time_point now) {
 void LeftSteps::EndLook(bool is_complete) {
   if (is_complete) since_ = std::move(new_since_);
   new_since_.clear();
+}
+
+void LeftSteps::Skip(SimDuration absence) {
+  for (auto& [subject, since] : since_) since = since + absence;
 }
 
 }  // namespace fairlead::slurm

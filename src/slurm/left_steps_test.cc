@@ -5,10 +5,6 @@
 namespace fairlead::slurm {
 namespace {
 
-using std::chrono::milliseconds;
-
-const LeftSteps::Clock::time_point kBegin{};
-
 TEST(LeftStepsTest, WhatASubjectIsAbout) {
   EXPECT_EQ(JobOrHostOf("reservation fairlead_job_7"), "job 7");
   EXPECT_EQ(JobOrHostOf("reservation fairlead_test_h3"), "host h3");
@@ -17,25 +13,36 @@ TEST(LeftStepsTest, WhatASubjectIsAbout) {
 }
 
 TEST(LeftStepsTest, LongEnoughAtEachLook) {
-  LeftSteps left(milliseconds(100));
-  EXPECT_FALSE(left.Note("job 7", kBegin));
-  EXPECT_FALSE(left.Note("job 8", kBegin));
+  LeftSteps left(SimDuration(100));
+  EXPECT_FALSE(left.Note("job 7", SimTime(0)));
+  EXPECT_FALSE(left.Note("job 8", SimTime(0)));
   left.EndLook(true);
-  EXPECT_FALSE(left.Note("job 7", kBegin + milliseconds(99)));
+  EXPECT_FALSE(left.Note("job 7", SimTime(99)));
   left.EndLook(true);
-  EXPECT_TRUE(left.Note("job 7", kBegin + milliseconds(100)));
-  EXPECT_TRUE(left.Note("job 7", kBegin + milliseconds(100))) << "twice in a look";
-  EXPECT_FALSE(left.Note("job 8", kBegin + milliseconds(100))) << "somebody went on with it in between";
+  EXPECT_TRUE(left.Note("job 7", SimTime(100)));
+  EXPECT_TRUE(left.Note("job 7", SimTime(100))) << "twice in a look";
+  EXPECT_FALSE(left.Note("job 8", SimTime(100))) << "somebody went on with it in between";
 }
 
 TEST(LeftStepsTest, ALookThatIsCutOffDoesNotCount) {
-  LeftSteps left(milliseconds(100));
-  left.Note("job 7", kBegin);
+  LeftSteps left(SimDuration(100));
+  left.Note("job 7", SimTime(0));
   left.EndLook(true);
-  left.Note("job 8", kBegin + milliseconds(50));
+  left.Note("job 8", SimTime(50));
   left.EndLook(false);
-  EXPECT_TRUE(left.Note("job 7", kBegin + milliseconds(100))) << "it may have been left at that look, too";
-  EXPECT_FALSE(left.Note("job 8", kBegin + milliseconds(150)));
+  EXPECT_TRUE(left.Note("job 7", SimTime(100))) << "it may have been left at that look, too";
+  EXPECT_FALSE(left.Note("job 8", SimTime(150)));
+}
+
+// Nobody could go on with anything while Slurm was away.
+TEST(LeftStepsTest, TimeWithoutSlurmDoesNotCount) {
+  LeftSteps left(SimDuration(100));
+  left.Note("job 7", SimTime(0));
+  left.EndLook(true);
+  left.Skip(SimDuration(3600));
+  EXPECT_FALSE(left.Note("job 7", SimTime(3690)));
+  left.EndLook(true);
+  EXPECT_TRUE(left.Note("job 7", SimTime(3700)));
 }
 
 }  // namespace
