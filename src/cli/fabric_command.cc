@@ -15,6 +15,7 @@
 #include "cli/output_files.h"
 #include "report/json_value.h"
 #include "report/number_format.h"
+#include "slurm/node_conf.h"
 #include "slurm/topology_conf.h"
 #include "topology/fabric_yaml.h"
 #include "topology/import/foreign_fabric.h"
@@ -175,17 +176,23 @@ struct FabricExportOptions {
   std::string format;
   std::string file;
   std::string output = "-";
+  bool has_nodes = false;  // lines for slurm.conf instead
 };
 
 int Export(const FabricExportOptions& options) {
   if (const Status status = PrepareOutputFolder(options.output); !status.ok()) return ReportError(status);
   const auto fabric = LoadAnyFabric(FindInputFile(options.file));
   if (!fabric.ok()) return ReportError(fabric.status());
-  const auto text = slurm::WriteTopologyConf(*fabric, options.file);
+  const auto text =
+      options.has_nodes ? slurm::WriteNodeConf(*fabric, options.file) : slurm::WriteTopologyConf(*fabric, options.file);
   if (!text.ok()) return ReportError(text.status());
   if (const Status status = WriteOutput(options.output, *text); !status.ok()) return ReportError(status);
   if (IsStdout(options.output)) return kExitOk;
   fmt::print("{} written: {}\n", options.output, report::FormatCount(fabric->num_hosts(), "host"));
+  if (options.has_nodes) {
+    fmt::print("Next: add what `slurmd -C` prints on a host, and put the lines into slurm.conf\n");
+    return kExitOk;
+  }
   fmt::print("Next: copy it beside slurm.conf, set TopologyPlugin=topology/tree there, and restart slurmctld\n");
   return kExitOk;
 }
@@ -193,11 +200,14 @@ int Export(const FabricExportOptions& options) {
 void AddExport(CLI::App* fabric, Invocation* invocation) {
   auto options = std::make_shared<FabricExportOptions>();
   CLI::App* command = fabric->add_subcommand("export", "Write a fabric as a file of another tool.");
-  command->add_option("FORMAT", options->format, "slurm: topology.conf, by which Slurm places jobs on near hosts")
+  command
+      ->add_option("FORMAT", options->format,
+                   "slurm: topology.conf, by which Slurm places jobs on near hosts, or lines for slurm.conf")
       ->required()
       ->check(CLI::IsMember(std::vector<std::string>{"slurm"}));
   command->add_option("FILE", options->file, "A scenario, a file with a fabric, or a topo.csv")->required();
   command->add_option("-o,--output", options->output, "Write to FILE instead of the terminal")->type_name("FILE");
+  command->add_flag("--nodes", options->has_nodes, "Lines for slurm.conf instead: NodeName, Gres and PartitionName");
   command->footer("Example: fairlead fabric export slurm fabric.yaml -o /etc/slurm/topology.conf");
   command->callback([options, invocation] { invocation->exit_code = Export(*options); });
 }

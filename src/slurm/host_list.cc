@@ -103,6 +103,13 @@ void ForEachGpuPart(std::string_view devices, const Take& take) {
 
 }  // namespace
 
+bool IsListName(std::string_view name) {
+  return !name.empty() && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+           c == '.';
+  });
+}
+
 std::vector<std::string_view> SplitList(std::string_view list) {
   std::vector<std::string_view> parts;
   size_t begin = 0;

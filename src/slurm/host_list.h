@@ -14,6 +14,9 @@ namespace fairlead::slurm {
 // More hosts than any cluster has: a longer list is a mistake, or an attack.
 inline constexpr size_t kNumHostsMax = 100'000;
 
+// Whether it can be a part of a list: letters, digits, '-', '_' and '.'.
+bool IsListName(std::string_view name);
+
 // In the order of the list. "", "(null)" and "None assigned" are no hosts. Numbers keep their zeros: "h[08-10]" is h08,
 // h09, h10. Several brackets in one name count like digits, the last one first.
 // Errors: kInvalidArgument: what is wrong, with the list, shortened.

@@ -10,6 +10,7 @@
 #include "base/printable_ascii.h"
 #include "base/status.h"
 #include "slurm/host_list.h"
+#include "slurm/job_comment.h"
 #include "slurm/job_script.h"
 #include "slurm/job_wish.h"
 #include "slurm/json_answers.h"
@@ -48,6 +49,10 @@ void ReadComment(std::string_view text) {
     FL_CHECK(wish->steps.value_or(1) > 0);
     FL_CHECK(wish->progress_file.empty() || wish->progress_file.front() == '/');
     FL_CHECK(wish->checkpoint_file.empty() || wish->checkpoint_file.front() == '/');
+  }
+  if (const auto told = slurm::CommentWithAccount(text, "4 nodes")) {
+    FL_CHECK(told->size() <= slurm::kJobCommentBytesMax && slurm::AccountOf(*told) == "4 nodes");
+    FL_CHECK(slurm::CommentWithAccount(*told, "4 nodes") == told);
   }
   const auto mark = slurm::ReadElasticMark(text);
   if (!mark.has_value()) return;

@@ -13,6 +13,7 @@
 
 #include "model/job_name.h"
 #include "slurm/host_list.h"
+#include "slurm/node_conf.h"
 
 namespace fairlead::slurm {
 namespace {
@@ -27,13 +28,6 @@ constexpr double kGbpsMax = 1e6;
 constexpr uint32_t kNumLayersMax = 3;
 
 // ---- Writing ----
-
-bool IsSlurmName(std::string_view name) {
-  return !name.empty() && std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-           c == '.';
-  });
-}
 
 std::vector<NodeId> NeighboursAbove(const Fabric& fabric, NodeId node, NodeKind kind) {
   std::vector<NodeId> above;
@@ -61,14 +55,8 @@ struct Line {
 
 class TreeWriter {
  public:
-  explicit TreeWriter(const Fabric& fabric) : fabric_(fabric) {
-    for (size_t h = 0; h < fabric.num_hosts(); ++h) {
-      hosts_.emplace_back(h);
-      taken_.insert(fabric.HostName(HostId(h)));
-    }
-    std::ranges::sort(hosts_, [&fabric](HostId a, HostId b) {
-      return topology::NaturalLess(fabric.HostName(a), fabric.HostName(b));
-    });
+  explicit TreeWriter(const Fabric& fabric) : fabric_(fabric), hosts_(HostsInOrder(fabric)) {
+    for (const HostId host : hosts_) taken_.insert(fabric.HostName(host));
   }
 
   std::string Write(std::string_view origin) {
@@ -93,7 +81,7 @@ class TreeWriter {
     std::string name = otherwise;
     if (line.switches.size() == 1) {
       const std::string own = fabric_.NodeName(*line.switches.begin());
-      if (IsSlurmName(own)) name = own;
+      if (IsListName(own)) name = own;
     }
     std::string unique = name;
     for (size_t n = 2; !taken_.insert(unique).second; ++n) unique = fmt::format("{}-{}", name, n);
@@ -225,7 +213,7 @@ class ConfReader {
       FL_RETURN_IF_ERROR(ReadWord(word, &name, &found));
     }
     if (!name.has_value() && found.below.empty()) return OkStatus();
-    if (!name.has_value() || !IsSlurmName(*name)) {
+    if (!name.has_value() || !IsListName(*name)) {
       return Refuse(line, fmt::format("expected SwitchName=NAME of letters, digits, '-', '_' and '.', found '{}'",
                                       model::PrintableText(name.value_or(whole))));
     }
@@ -262,7 +250,7 @@ class ConfReader {
     if (num_names_ > kNumNamesMax) return Refuse(line_, fmt::format("over {} names", kNumNamesMax));
     if (names->empty()) return Refuse(line_, fmt::format("expected names, found '{}'", model::PrintableText(word)));
     for (const std::string& one : *names) {
-      if (IsSlurmName(one) && one != "ALL") continue;
+      if (IsListName(one) && one != "ALL") continue;
       return Refuse(
           line_, fmt::format("expected a list of names such as h[0-3,7], found '{}' in it", model::PrintableText(one)));
     }
@@ -379,14 +367,7 @@ class ConfReader {
 }  // namespace
 
 Result<std::string> WriteTopologyConf(const Fabric& fabric, std::string_view origin) {
-  for (size_t h = 0; h < fabric.num_hosts(); ++h) {
-    const std::string name = fabric.HostName(HostId(h));
-    if (IsSlurmName(name)) continue;
-    return InvalidArgument(
-        fmt::format("{}: host '{}': expected a name of letters, digits, '-', '_' and '.', which Slurm can read; name "
-                    "hosts in the fabric as in slurm.conf (NodeName)",
-                    model::PrintableText(origin), model::PrintableText(name)));
-  }
+  FL_RETURN_IF_ERROR(CheckHostNames(fabric, origin));
   return TreeWriter(fabric).Write(origin);
 }
 

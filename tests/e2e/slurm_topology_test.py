@@ -29,6 +29,26 @@ def fairlead(*words):
     return subprocess.run([sys.argv[1], *words], capture_output=True, text=True, timeout=60, check=True).stdout
 
 
+def check_nodes(cluster, folder):
+    """Lines of hosts, as the slurm.conf of another slurmctld."""
+    lines = fairlead("fabric", "export", "slurm", "--nodes", str(folder / "fabric.yaml"))
+    other = folder / "other"
+    (other / "state").mkdir(parents=True)
+    own = [line for line in cluster.conf.read_text().splitlines() if not line.startswith(("NodeName=", "PartitionName=", "GresTypes="))]
+    text = re.sub("SlurmctldPort=.*", f"SlurmctldPort={slurm_cluster.free_ports(1)[0]}", "\n".join(own))
+    for name in ("state", "run/slurmctld.pid", "log/slurmctld.log"):
+        text = text.replace(str(cluster.folder / name), str(other / name.split("/")[-1]))
+    (other / "slurm.conf").write_text(f"{text}\nNodeName=DEFAULT CPUs=4 RealMemory=1000\n"
+                                     + lines.replace(" State=UNKNOWN", " NodeAddr=127.0.0.[1-12] State=UNKNOWN"))  # else what DNS says
+    (other / "gres.conf").write_text("Name=gpu Count=4\n")
+    (other / "topology.conf").write_text((folder / "topology.conf").read_text())
+    cluster.spawn("slurmctld", "-D", "-c", "-f", str(other / "slurm.conf"))
+    shown = lambda what: cluster.run("sinfo", "-h", "-o", what, SLURM_CONF=str(other / "slurm.conf")).strip()
+    cluster.wait_until(lambda: shown("%R"), "slurmctld with exported nodes",
+                       lambda: (other / "slurmctld.log").read_text()[-2000:] + (cluster.folder / "log/daemons").read_text()[-2000:])
+    assert shown("%R %D %N %G") == "train 12 h[0-11] gpu:4", shown("%R %D %N %G")
+
+
 def check(cluster, folder):
     shown = cluster.run("scontrol", "show", "topology")
     found = {}
@@ -48,6 +68,8 @@ def check(cluster, folder):
         cluster.wait_for(job, "RUNNING")
         hosts = cluster.value(job, "NodeList")
         assert hosts in ("h[3-5]", "h[9-11]"), hosts
+
+    check_nodes(cluster, folder)
 
     # And back: a fabric whose export is the same.
     again = folder / "again.yaml"
