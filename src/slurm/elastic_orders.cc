@@ -46,6 +46,7 @@ void ElasticOrders::Begin(Operation operation, SimTime now) {
 
 void ElasticOrders::Look(const ClusterState& state, const std::set<uint32_t>& steered, SimTime now) {
   for (Operation& operation : std::exchange(resumed_, {})) Begin(std::move(operation), now);
+  LeaveLostHosts(state);
   std::set<uint32_t> busy = steered;
   for (const auto& [job, order] : orders_) busy.insert(job);
   jobs_->Look(state, busy, now);
@@ -64,6 +65,29 @@ void ElasticOrders::Look(const ClusterState& state, const std::set<uint32_t>& st
     if (job == nullptr || !job->has_hosts()) continue;
     orders_[id].waits_for_checkpoint = jobs_->HasCheckpointFile(id);
     if (!orders_[id].waits_for_checkpoint) listeners_.stopping(id);
+  }
+}
+
+void ElasticOrders::LeaveLostHosts(const ClusterState& state) {
+  for (auto order = orders_.begin(); order != orders_.end();) {
+    const uint32_t id = order->first;
+    const auto* place = std::get_if<PlaceJob>(&order->second.operation);
+    const Job* job = FindJob(state.jobs, id);
+    // One that is to be stopped first is left to its turn.
+    const bool waits = place != nullptr && job != nullptr && job->state == JobState::kPending;
+    const auto lost = std::ranges::find_if(state.nodes, [&](const Node& node) {
+      return waits && (!node.is_up || node.is_drained) &&
+             std::ranges::find(place->hosts, node.name) != place->hosts.end();
+    });
+    std::string message;
+    if (!waits || lost == state.nodes.end() || !writer_.Abandon(order->second.operation, &message).ok()) {
+      ++order;
+      continue;
+    }
+    const std::string why = fmt::format("{} is not to be had any more: it is decided anew", lost->name);
+    listeners_.changed(id, why);
+    Account(id, why);
+    order = orders_.erase(order);
   }
 }
 

@@ -6,9 +6,10 @@
 //             these jobs, hosts may be taken by others, and the controller may be killed.
 // Method      nothing is decided while an order is under way, or while steering is at an elastic job. Orders take
 //             turns. One that comes to no end within its patience is taken back: its job is released, and what it gets
-//             is decided anew. A job that steering turns to is left to it at once. Orders of an earlier controller go
-//             on. A job that has named its checkpoint's file is asked for a checkpoint (SIGUSR1 to its batch script)
-//             before it is stopped, and stopped once that file is newer.
+//             is decided anew; so is one whose hosts have been drained or are down since, at once. A job that steering
+//             turns to is left to it at once. Orders of an earlier controller go on. A job that has named its
+//             checkpoint's file is asked for a checkpoint (SIGUSR1 to its batch script) before it is stopped, and
+//             stopped once that file is newer.
 // Guarantees  an order that has failed leaves no job held. A job that is not sized any more is given back to Slurm with
 //             the range of nodes that it asked for.
 // Thread      one at a time, that of steering's steps: both write to one store.
@@ -89,6 +90,8 @@ class ElasticOrders {
   void Begin(Operation operation, SimTime now);
   // Whether its checkpoint is there, or given up.
   bool WaitForCheckpoint(uint32_t job, Order* order, SimTime now);
+  // Takes back what waits for hosts that can't be had any more, so that it is decided anew.
+  void LeaveLostHosts(const ClusterState& state);
   // Whether it has ended.
   bool TakeTurn(uint32_t job, Order* order, SimTime now);
   void Fail(uint32_t job, const std::string& why, SimTime now);

@@ -403,6 +403,27 @@ TEST_F(ElasticOrdersTest, HostsThatAreTakenMeanwhileAreGivenUp) {
   CheckHosts();
 }
 
+// A host is drained after it was chosen: the job does not wait for it, and nobody waits for the job.
+TEST_F(ElasticOrdersTest, AHostThatGoesAfterItWasChosenIsNotWaitedFor) {
+  options_.patience = SimDuration::FromSeconds(Seconds(180));
+  Add(7, Elastic(2, 4), 100'000);
+  Start();
+  Train();
+  Look();
+  ASSERT_FALSE(orders_->is_idle());
+  for (const std::string host : {"h0", "h3"}) slurm_.nodes[host].state = "IDLE+DRAIN";
+  TakeTurns();
+  ASSERT_EQ(slurm_.jobs[7].state, "PENDING");
+  // One look takes the choice back, the next one makes another.
+  Periods(2);
+  EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+  EXPECT_EQ(NodesOf(7), 4u);
+  EXPECT_THAT(changes_, Contains(HasSubstr("is not to be had any more")));
+  Periods(30);
+  EXPECT_THAT(orders_->Views(), SizeIs(1)) << "that is no failure of the job";
+  CheckHosts();
+}
+
 // Slurm does not answer for an hour while a job is being resized: nothing is touched, and the time is nobody's fault.
 TEST_F(ElasticOrdersTest, AnHourWithoutSlurmFailsNoOrder) {
   options_.writer.num_looks_max = 1;  // a turn is over long before the job has ended
