@@ -113,6 +113,8 @@ std::string IntentionText(const Operation& operation) {
   return codec::ToJson(IntentionRecord{operation}).dump(-1, ' ', false, codec::Json::error_handler_t::replace);
 }
 
+std::string ReturnedKey(const std::string& host) { return "slurm/returned/" + host; }
+
 std::string StoppedKey(uint32_t job) { return fmt::format("{}{}", kStoppedPrefix, job); }
 
 namespace {

@@ -21,6 +21,8 @@ Result<std::vector<std::pair<uint64_t, Operation>>> ReadIntentions(const store::
 
 // Jobs that are stopped by us, and not placed or released since; how they were when they ran.
 std::string StoppedKey(uint32_t job);
+// Of a host that was returned lately; its value is when, in seconds since 1970.
+std::string ReturnedKey(const std::string& host);
 // Errors: as above.
 Result<std::vector<StopJob>> ReadStopped(const store::Store& store);
 

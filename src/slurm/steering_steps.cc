@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ctime>
 #include <string_view>
 
+#include "base/whole_number.h"
 #include "service/steering/exec_hook.h"
 #include "slurm/engine_notes.h"
 #include "slurm/intention_records.h"
@@ -23,6 +25,8 @@ using Kind = StepProgress::Kind;
 constexpr std::string_view kJobReservations = "fairlead_job_";
 constexpr std::string_view kTestReservations = "fairlead_test_";
 constexpr std::chrono::minutes kTestDeadline(14);
+// slurmctld saves what changes within seconds. What is not as it was left after so long, somebody has changed.
+constexpr int64_t kRememberedAfterS = 60;
 
 StepProgress Done(std::string message) { return {Kind::kDone, std::move(message), {}}; }
 StepProgress Underway(std::string message) { return {Kind::kUnderway, std::move(message), {}}; }
@@ -89,12 +93,14 @@ Result<StepProgress> SteeringSteps::Go(const StepOrder& order) {
   const bool is_about_host =
       !std::holds_alternative<controller::StopJob>(step) && !std::holds_alternative<controller::RestartJob>(step);
   if (is_about_host && !IsOneHost(order.host)) return Refused(fmt::format("'{}' is no name of a node", order.host));
+  const bool returns = std::holds_alternative<controller::ReturnHost>(step);
+  if (is_about_host && !returns) FL_RETURN_IF_ERROR(ForgetReturn(order.host));
   if (std::holds_alternative<controller::IsolateHost>(step)) return Isolate(order);
   if (std::holds_alternative<controller::StopJob>(step)) return Stop(order);
   if (std::holds_alternative<controller::TakeSpare>(step)) return TakeSpare(order);
   if (std::holds_alternative<controller::RestartJob>(step)) return Restart(order);
   if (std::holds_alternative<controller::TestHost>(step)) return Test(order);
-  if (std::holds_alternative<controller::ReturnHost>(step)) return Return(order);
+  if (returns) return Return(order);
   return Refused("Slurm has no such step");
 }
 
@@ -397,7 +403,63 @@ Result<StepProgress> SteeringSteps::Return(const StepOrder& order) {
   }
   FL_ASSIGN_OR_RETURN(StepProgress progress, Carry(slurm::ReturnHost{order.host}));
   progress.message += note;
+  if (progress.kind == Kind::kDone) {
+    const store::Change change = {ReturnedKey(order.host), fmt::format("{}", std::time(nullptr))};
+    FL_RETURN_IF_ERROR(store_.Apply({&change, 1}));
+  }
   return progress;
+}
+
+// ---- What Slurm has forgotten ----
+
+Status SteeringSteps::ForgetReturn(const std::string& host) {
+  FL_ASSIGN_OR_RETURN(const auto records, store_.List(ReturnedKey(host)));
+  if (std::ranges::none_of(records, [&](const auto& record) { return record.key == ReturnedKey(host); })) {
+    return OkStatus();
+  }
+  const store::Change change = {ReturnedKey(host), std::nullopt};
+  return store_.Apply({&change, 1});
+}
+
+Status SteeringSteps::RepeatReturns(const std::vector<Reservation>& reservations, std::vector<std::string>* notes) {
+  FL_ASSIGN_OR_RETURN(const auto records, store_.List(ReturnedKey("")));
+  for (const auto& record : records) {
+    const std::string host = record.key.substr(ReturnedKey("").size());
+    const auto at = ParseWhole<int64_t>(record.value);
+    const bool is_kept = at.has_value() && std::time(nullptr) - *at <= kRememberedAfterS;
+    FL_RETURN_IF_ERROR(is_kept ? RepeatReturn(host, reservations, notes) : ForgetReturn(host));
+  }
+  return OkStatus();
+}
+
+Status SteeringSteps::RepeatReturn(const std::string& host, const std::vector<Reservation>& reservations,
+                                   std::vector<std::string>* notes) {
+  const std::string test = fmt::format("{}{}", kTestReservations, host);
+  bool is_tested = false;
+  bool is_spare = options_.spares.empty();
+  for (const Reservation& one : reservations) {
+    is_tested |= one.name == test;
+    is_spare |= one.name == options_.spares && std::ranges::find(one.hosts, host) != one.hosts.end();
+  }
+  const Result<Node> node = reader_.ReadNode(host);
+  if (node.status().code() == StatusCode::kNotFound) return ForgetReturn(host);
+  if (!node.ok()) return node.status();
+  if (tests_.contains(host) || (is_spare && !is_tested && !node->is_drained)) return OkStatus();
+  // What others have done to it since is no forgetting.
+  if (node->is_busy || (node->is_drained && !node->reason.starts_with(kOurReason))) return ForgetReturn(host);
+  // First drained, then let out of the reservation: nothing starts there in between.
+  FL_ASSIGN_OR_RETURN(const StepProgress drained, Carry(DrainHost{host, "tested: well"}));
+  if (drained.kind != Kind::kDone) return OkStatus();
+  if (is_tested) {
+    FL_ASSIGN_OR_RETURN(const StepProgress gone, Carry(SetReservation{test, {}, {}}));
+    if (gone.kind != Kind::kDone) return OkStatus();
+  }
+  StepOrder again;
+  again.step = controller::ReturnHost{};
+  again.host = host;
+  FL_ASSIGN_OR_RETURN(const StepProgress returned, Return(again));
+  if (returned.kind == Kind::kDone) notes->push_back(host + " is returned once more: Slurm had forgotten it");
+  return OkStatus();
 }
 
 // ---- What is left ----
@@ -405,6 +467,7 @@ Result<StepProgress> SteeringSteps::Return(const StepOrder& order) {
 Result<std::vector<std::string>> SteeringSteps::CleanUp(const std::vector<Reservation>& reservations,
                                                         const IsLeft& is_left) {
   std::vector<std::string> notes;
+  FL_RETURN_IF_ERROR(RepeatReturns(reservations, &notes));
   FL_ASSIGN_OR_RETURN(const auto recorded, ReadIntentions(store_));
   for (const auto& [number, operation] : recorded) {
     if (!is_left(SubjectOf(operation))) continue;

@@ -142,6 +142,13 @@ class SteeringSteps {
   std::string UserName(uint32_t user) const;
   Result<StepProgress> LeaveReservationOf(uint32_t job, uint32_t owner, StepProgress before);
 
+  // A slurmctld that was killed forgets its last seconds: hosts that were returned shortly before are so again.
+  Status RepeatReturns(const std::vector<Reservation>& reservations, std::vector<std::string>* notes);
+  Status RepeatReturn(const std::string& host, const std::vector<Reservation>& reservations,
+                      std::vector<std::string>* notes);
+  // Another step is about the host now.
+  Status ForgetReturn(const std::string& host);
+
   Status CleanUpStop(const StopJob& stop, std::vector<std::string>* notes);
   Status CleanUpReservation(const Reservation& reservation, const IsLeft& is_left, std::vector<std::string>* notes);
 

@@ -139,7 +139,8 @@ TEST_F(SteeringStepsTest, AJobGoesOnWithoutItsSickHost) {
               "scontrol update NodeName=h1 State=DRAIN Reason=fairlead: finding 3: rank 1 is stopped");
   EXPECT_EQ(slurm_.reservations.size(), 1u);
   EXPECT_EQ(slurm_.reservations[kSpares].nodes, "h1") << "the one that went, and the one that came";
-  EXPECT_THAT(*world_.store.List(""), IsEmpty());
+  ASSERT_EQ(world_.store.List("")->size(), 1u);
+  EXPECT_EQ(world_.store.List("")->front().key, ReturnedKey("h1"));
 }
 
 // Slurm is away in the moment in which the test of a host ends: what it found is not lost, and no host is tested twice.
@@ -298,7 +299,7 @@ TEST(SteeringStepsDeathTest, AtEachCallBeforeAndAfterItsEffect) {
       EXPECT_EQ(world.slurm.nodes["h1"].state, "IDLE") << call;
       EXPECT_EQ(world.slurm.reservations.size(), 1u) << call << is_after;
       EXPECT_EQ(world.slurm.reservations[kSpares].nodes, "h1") << call;
-      EXPECT_TRUE(world.store.List("")->empty()) << call;
+      EXPECT_TRUE(ReadIntentions(world.store)->empty() && ReadStopped(world.store)->empty()) << call;
       ASSERT_FALSE(HasFailure());
     }
     if (!has_died) break;
@@ -413,6 +414,41 @@ TEST_F(CheckpointBeforeStopTest, ASlurmThatIsAwayIsAskedLater) {
   cluster_.slurm.is_away = false;
   EXPECT_EQ(Stop(), Kind::kUnderway);
   EXPECT_EQ(NumSignals(), 1u);
+}
+
+// slurmctld is killed after a host was returned, and has forgotten its last seconds: the host is a spare all the same.
+TEST_F(SteeringStepsTest, WhatSlurmForgetsOfAReturnIsRepeated) {
+  for (const int forgets : {0, 1, 2}) {
+    SCOPED_TRACE(forgets);
+    slurm_.jobs.erase(7);
+    slurm_.nodes["h1"] = {"IDLE+DRAIN", "fairlead: finding 3: rank 1 is stopped"};
+    slurm_.reservations[kSpares] = {"h5", "root"};
+    FakeSlurm before = slurm_;
+    if (forgets == 2) {  // in the middle of the test
+      before.nodes["h1"] = {};
+      before.reservations["fairlead_test_h1"] = {"h1", "root"};
+    }
+    ASSERT_EQ(Go(OfHost(controller::ReturnHost{}, "h1")).kind, Kind::kDone);
+    EXPECT_EQ(slurm_.reservations[kSpares].nodes, "h5,h1");
+    if (forgets > 0) slurm_ = before;
+    const auto clean_up = [this] {
+      const auto reservations = ProgramReader(&slurm_).ReadReservations();
+      const auto told = steps_.CleanUp(*reservations, [](const std::string&) { return false; });
+      EXPECT_TRUE(told.ok()) << told.status().message();
+      return told.ok() ? *told : std::vector<std::string>();
+    };
+    const auto told = clean_up();
+    EXPECT_EQ(told.size(), forgets > 0 ? 1u : 0u);
+    EXPECT_EQ(slurm_.reservations[kSpares].nodes, "h5,h1");
+    EXPECT_EQ(slurm_.nodes["h1"].state, "IDLE");
+    EXPECT_EQ(slurm_.reservations.size(), 1u);
+    EXPECT_THAT(clean_up(), IsEmpty());
+    // What somebody else does to the host is no forgetting.
+    slurm_.nodes["h1"] = {"IDLE+DRAIN", "repair"};
+    EXPECT_THAT(clean_up(), IsEmpty());
+    EXPECT_EQ(slurm_.nodes["h1"].reason, "repair");
+    EXPECT_THAT(*world_.store.List(ReturnedKey("")), IsEmpty());
+  }
 }
 
 }  // namespace
