@@ -40,6 +40,12 @@ bool MayActOn(const std::string& job, const JobWatchOptions& options) {
   return identity.has_value() && identity->is_owner_verified && (!options.may_act_on || options.may_act_on(*identity));
 }
 
+bool MayRunOn(const std::string& job, HostId host, const JobWatchOptions& options) {
+  if (!options.may_run_on) return true;
+  const auto identity = model::ParseJobKey(job);
+  return !identity.has_value() || options.may_run_on(*identity, host);
+}
+
 HostChoice HostChoiceOf(const std::string& job, const JobWatchOptions& options) {
   const auto identity = model::ParseJobKey(job);
   return identity.has_value() && options.host_choice ? options.host_choice(*identity) : HostChoice::kRestart;
@@ -136,6 +142,10 @@ void JobWatch::NoteCall(SimTime now) {
 void JobWatch::Take(SimTime now, HostId host, const ProcessesSeen& look) {
   NoteCall(now);
   ++counters_.looks;
+  if (!MayRunOn(look.job, host, options_)) {
+    ++counters_.foreign_looks;
+    return;
+  }
   Job* job = FindOrBegin(now, look);
   if (job == nullptr) return;
   TakeBack(host, look, *job);

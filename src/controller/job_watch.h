@@ -76,6 +76,9 @@ struct JobWatchOptions {
   size_t num_over_max = 1000;
   // Whether the operator lets jobs of that owner and name be acted upon; empty: those of all verified owners.
   std::function<bool(const model::JobIdentity&)> may_act_on = {};
+  // Whether the job has that host; empty: who says so. Looks of others are dropped and counted: an agent that lies can
+  // claim processes of any job.
+  std::function<bool(const model::JobIdentity&, HostId)> may_run_on = {};
   // What it means that such a job has other hosts; empty: HostChoice::kRestart for each.
   std::function<HostChoice(const model::JobIdentity&)> host_choice = {};
   // Proofs of findings that are kept when their run is over; the oldest go first.
@@ -87,6 +90,7 @@ struct JobWatchOptions {
 struct JobWatchCounters {
   uint64_t looks = 0;
   uint64_t dropped_looks = 0;  // of one job too many
+  uint64_t foreign_looks = 0;  // of hosts that are not the job's
   uint64_t layouts = 0;
   uint64_t runs = 0;                                         // of jobs, new ones included
   uint64_t ends = 0;                                         // of concurrent jobs, with unreported deaths

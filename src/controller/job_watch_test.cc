@@ -186,6 +186,28 @@ TEST_F(JobWatchTest, NotesHaveTheNamesOfHosts) {
                                               "rank 0, as process 100 of host h0 does")));
 }
 
+// An agent of host 2 claims a process of the job, which the scheduler runs on hosts 0 and 1.
+TEST_F(JobWatchTest, ClaimsOfHostsThatAreNotTheJobsAreDropped) {
+  JobWatchOptions options;
+  options.may_run_on = [](const model::JobIdentity& job, HostId host) { return job.name != "gpt" || host.value() < 2; };
+  JobWatch watch(
+      fabric_, [this](const std::string&) { return std::make_unique<FakeDiagnosis>(&script_); }, options);
+  Run run = Start({0, 1});
+  Run claimed = Start({2});
+  for (int second = 0; second < 10; ++second) {
+    now_ = now_ + SimDuration(1'000'000'000);
+    for (Run* one : {&claimed, &run}) {
+      for (const Process& process : *one) {
+        watch.Take(now_, process.host, {.job = "gpt@0", .at = now_, .processes = {process.seen}});
+      }
+    }
+    watch.Tick(now_);
+  }
+  ASSERT_THAT(watch.Jobs(), SizeIs(1));
+  EXPECT_THAT(watch.Jobs()[0].hosts, ElementsAre(HostId(0), HostId(1)));
+  EXPECT_EQ(watch.counters().foreign_looks, 10u);
+}
+
 TEST_F(JobWatchTest, AnAnswerOfAHostIsToldToTheDiagnosesOfItsJobs) {
   Run run = Start({0, 1});
   LookFor(10, {&run});

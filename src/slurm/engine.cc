@@ -130,6 +130,14 @@ bool Engine::MayActOn(const model::JobIdentity& job) const {
   return found == nullptr || (found->owner == job.owner && found->is_single);
 }
 
+bool Engine::MayRunOn(const model::JobIdentity& job, HostId host) const {
+  const uint32_t number = JobNumberOf(job);
+  const auto state = number == 0 ? nullptr : readings_.state();
+  const Job* found = state != nullptr ? FindJob(state->jobs, number) : nullptr;
+  if (found == nullptr || !found->is_single || !found->occupies_hosts() || found->owner != job.owner) return true;
+  return std::ranges::find(found->hosts, surroundings_.fabric->HostName(host)) != found->hosts.end();
+}
+
 bool Engine::ChoosesSizeOf(const model::JobIdentity& job) const {
   return sizing_ != nullptr && MayActOn(job) && sizing_->Has(JobNumberOf(job));
 }

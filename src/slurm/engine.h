@@ -91,6 +91,7 @@ class Engine final : public service::SchedulerEngine {
 
   std::unique_ptr<controller::ActionBackend> MakeBackend(controller::SteeringNames names) override;
   bool MayActOn(const model::JobIdentity& job) const override;
+  bool MayRunOn(const model::JobIdentity& job, HostId host) const override;
   bool ChoosesSizeOf(const model::JobIdentity& job) const override;
   std::vector<service::HttpRoute> Routes() override;
   service::SchedulerNumbers numbers() const override;

@@ -239,6 +239,22 @@ TEST_F(EngineTest, WhoseAJobIs) {
   EXPECT_TRUE(may("slurm-77@1001")) << "it may have begun since; looked at before it is touched";
 }
 
+// An agent that lies may claim processes of any job.
+TEST_F(EngineTest, WhereAJobRuns) {
+  Start(false);
+  WaitUntil([&] { return engine_->numbers().answers; });
+  const auto may = [this](const char* key, uint32_t host) {
+    return engine_->MayRunOn(*model::ParseJobKey(key), HostId(host));
+  };
+  EXPECT_TRUE(may("slurm-7@1001", 0));
+  EXPECT_TRUE(may("slurm-7@1001", 1));
+  EXPECT_FALSE(may("slurm-7@1001", 2));
+  EXPECT_FALSE(may("gpt@1001.slurm-7", 2));
+  EXPECT_TRUE(may("gpt@1001", 2)) << "no job of Slurm";
+  EXPECT_TRUE(may("slurm-77@1001", 2)) << "it may have begun since";
+  EXPECT_TRUE(may("slurm-7@1002", 2)) << "somebody else's name for it, and never acted upon";
+}
+
 TEST_F(EngineTest, ObservingChangesNothing) {
   options_.alive_file = testing::TempDir() + "/alive_of_observer";
   const StopJob stop = {7, 1001, 0, 2, 2, 2};

@@ -251,6 +251,7 @@ Status ControllerDaemon::Parts::BuildDiagnosis() {
     loop.watch.may_act_on = [this, by_map = loop.watch.may_act_on](const model::JobIdentity& job) {
       return (!by_map || by_map(job)) && engine_->MayActOn(job);
     };
+    loop.watch.may_run_on = [this](const model::JobIdentity& job, HostId host) { return engine_->MayRunOn(job, host); };
     loop.watch.host_choice = [this](const model::JobIdentity& job) {
       return engine_->ChoosesSizeOf(job) ? controller::HostChoice::kSize : controller::HostChoice::kRestart;
     };

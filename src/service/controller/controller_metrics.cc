@@ -176,6 +176,9 @@ void AddFindings(const ControllerSnapshot& snapshot, MetricList* list) {
                 static_cast<double>(snapshot.watch.looks));
   list->Counter("fairlead_looks_dropped_total", "Looks that were too many to be processed.",
                 static_cast<double>(snapshot.watch.dropped_looks + snapshot.diagnosis.looks_dropped));
+  list->Counter("fairlead_looks_foreign_total",
+                "Looks at processes on hosts that the scheduler has not given to the job.",
+                static_cast<double>(snapshot.watch.foreign_looks));
   list->Counter("fairlead_diagnosis_seconds_total", "Time spent on diagnosing, in seconds.",
                 snapshot.diagnosis.handling.value());
 }

@@ -65,6 +65,8 @@ class SchedulerEngine {
   // False: the scheduler does not know the job, or says that it is somebody else's. True is no promise: what is done to
   // it is checked again.
   virtual bool MayActOn(const model::JobIdentity& job) const = 0;
+  // False: the scheduler runs the job on other hosts. Where it does not know, true.
+  virtual bool MayRunOn(const model::JobIdentity& job, HostId host) const = 0;
   // Whether it changes the job's size, and with it the hosts.
   virtual bool ChoosesSizeOf(const model::JobIdentity& job) const = 0;
   virtual std::vector<HttpRoute> Routes() = 0;
