@@ -19,6 +19,8 @@ constexpr double kHoursOfDay = 24;
 // windows in a row after which a connection is believed, and its score until then.
 constexpr uint32_t kStreakOfConnection = 6;
 constexpr double kPassingScore = 0.4;
+// Windows in a row that it was slow on the mean, after which what costs nothing counts as one more.
+constexpr uint32_t kStreakToGoOn = 2;
 
 // Slowness of all messages, not losses: their cost is not known.
 bool IsSlowPath(const Suspect& suspect) { return suspect.syndrome == model::Syndrome::kCommSlow && suspect.cost >= 0; }
@@ -61,7 +63,9 @@ std::vector<Suspect> FindingTracker::HoldWindow(std::span<const Suspect> suspect
                                                 const std::function<bool(const Suspect&)>& says_nothing) {
   const uint64_t mask = windows >= 64 ? ~uint64_t{0} : (uint64_t{1} << windows) - 1;
   std::set<Key> held;
-  for (const Suspect& suspect : suspects) held.insert(KeyOf(suspect));
+  for (const Suspect& suspect : suspects) {
+    if (!suspect.is_idle || GoesOn(KeyOf(suspect))) held.insert(KeyOf(suspect));
+  }
   const bool is_quiet = std::ranges::none_of(suspects, IsSlowPath);
   for (auto& [key, history] : histories_) {
     const bool is_held = held.contains(key);
@@ -73,10 +77,11 @@ std::vector<Suspect> FindingTracker::HoldWindow(std::span<const Suspect> suspect
   }
   for (const Suspect& suspect : suspects) {
     const Key key = KeyOf(suspect);
+    if (suspect.is_idle && !held.contains(key)) continue;
     WindowHistory& history = histories_[key];
     ++history.streak;
-    Suspect weighed = suspect;
-    if (MayPass(suspect) && history.streak < kStreakOfConnection) {
+    Suspect weighed = suspect.is_idle ? history.latest : suspect;
+    if (suspect.is_idle || (MayPass(weighed) && history.streak < kStreakOfConnection)) {
       weighed.confidence = std::min(weighed.confidence, kPassingScore);
     }
     NoteBad(weighed, now, &history);
@@ -98,6 +103,11 @@ std::vector<Suspect> FindingTracker::HoldWindow(std::span<const Suspect> suspect
     }
   }
   return confirmed;
+}
+
+bool FindingTracker::GoesOn(const Key& key) const {
+  const auto history = histories_.find(key);
+  return history != histories_.end() && IsSlowPath(history->second.latest) && history->second.streak >= kStreakToGoOn;
 }
 
 void FindingTracker::NoteEnded(const Key& key, bool is_quiet, WindowHistory* history) {

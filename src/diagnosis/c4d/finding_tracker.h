@@ -96,6 +96,8 @@ class FindingTracker {
 
   // Of a suspicion that a window does not have: was it a slow path that is slow no more, without having been found?
   // Args: is_quiet: no path is slow in the window.
+  // Whether it was slow for so many windows that one without a cost is one more.
+  bool GoesOn(const Key& key) const;
   void NoteEnded(const Key& key, bool is_quiet, WindowHistory* history);
   static void NoteBad(const Suspect& suspect, SimTime now, WindowHistory* history);
   static Key KeyOf(const Suspect& suspect);

@@ -87,6 +87,29 @@ TEST_F(FindingTrackerTest, AWindowThatSaysNothingIsNeitherGoodNorBad) {
   EXPECT_EQ(tracker_.FindRecovered(kBad).size(), 1u);
 }
 
+// A path that loses messages is slow in some windows, and in others it only stalls single ones.
+TEST_F(FindingTrackerTest, WhatCostsNothingGoesOnWithWhatIsSlow) {
+  Suspect slow = SlowNic(CulpritKind::kConnection, 4);
+  slow.cost = 0.001;
+  slow.confidence = 0.4;
+  slow.summary = "slow";
+  Suspect idle = slow;
+  idle.cost = -1;
+  idle.is_idle = true;
+  idle.summary = "idle";
+  for (int window = 0; window < 8; ++window) EXPECT_EQ(Window({idle}, true), 0u) << "by itself it is nothing";
+  EXPECT_EQ(Window({slow}), 0u);
+  EXPECT_EQ(Window({idle}, true), 0u);
+  EXPECT_EQ(Window({idle}, true), 0u) << "after one slow window it is neither good nor bad";
+  EXPECT_EQ(Window({slow}), 0u);
+  EXPECT_EQ(Window({idle}, true), 1u);
+  EXPECT_EQ(tracker_.findings()[0].summary, "slow");
+  for (int window = 0; window < 8; ++window) Window({idle}, true);
+  EXPECT_TRUE(tracker_.FindRecovered(kBad).empty());
+  for (uint32_t window = 0; window < kBad; ++window) Window({});
+  EXPECT_EQ(tracker_.FindRecovered(kBad).size(), 1u);
+}
+
 TEST_F(FindingTrackerTest, AGoodWindowEndsAStreak) {
   Suspect slow = SlowNic(CulpritKind::kNic, 4);
   slow.cost = 0.02;

@@ -42,8 +42,19 @@ void SlowDetectors::DoubtStages(bool has_slow_path) {
   for (Suspect& late : by_blocks_) late.is_confirmed = false;
 }
 
+// Single messages that are late beside others that wait for the CPU are no loss, and nobody can do anything.
+void SlowDetectors::TakeIdleLosses(const std::optional<double>& growth, std::vector<Suspect>* suspects) {
+  idle_losses_.clear();
+  if (!growth || *growth >= kGrowthMin) return;
+  const auto losses =
+      std::ranges::stable_partition(*suspects, [](const Suspect& suspect) { return suspect.cost >= 0; });
+  idle_losses_.assign(losses.begin(), losses.end());
+  suspects->erase(losses.begin(), losses.end());
+  for (Suspect& loss : idle_losses_) loss.is_idle = true;
+}
+
 // Transfers of a late rank are late with it.
-void SlowDetectors::WeighTransfers(std::vector<Suspect>* suspects) const {
+void SlowDetectors::WeighTransfers(std::vector<Suspect>* suspects) {
   std::erase_if(*suspects, [this](const Suspect& suspect) {
     return std::ranges::any_of(by_blocks_, [&](const Suspect& late) {
       return late.confidence > kUnlikely &&
@@ -51,8 +62,7 @@ void SlowDetectors::WeighTransfers(std::vector<Suspect>* suspects) const {
     });
   });
   const std::optional<double> growth = stragglers_.Growth();
-  // Single messages that are late beside others that wait for the CPU are no loss, and nobody can do anything.
-  if (growth && *growth < kGrowthMin) std::erase_if(*suspects, [](const Suspect& suspect) { return suspect.cost < 0; });
+  TakeIdleLosses(growth, suspects);
   for (Suspect& suspect : *suspects) {
     if (!growth) {
       if (suspect.is_alone) suspect.confidence = std::min(suspect.confidence, kUnlikely);
@@ -73,11 +83,17 @@ std::vector<Suspect> SlowDetectors::EndWindow(SimTime now) {
   std::vector<Suspect> stragglers = stragglers_.TakeSuspects(!suspects.empty());
   std::move(stragglers.begin(), stragglers.end(), std::back_inserter(suspects));
   std::ranges::copy(by_blocks_, std::back_inserter(suspects));
+  // What is slow elsewhere makes stages late: alone they are believed.
+  std::optional<Suspect> stage = stragglers_.JudgeStages();
+  if (suspects.empty() && idle_losses_.empty() && stage) suspects.push_back(*std::move(stage));
+  std::ranges::copy(idle_losses_, std::back_inserter(suspects));
   return suspects;
 }
 
 bool SlowDetectors::SaysNothingOf(const Suspect& suspect) const {
-  return suspect.syndrome == model::Syndrome::kCommSlow && transfers_.SaysNothingOf(suspect.culprits.front());
+  if (suspect.syndrome != model::Syndrome::kCommSlow) return false;
+  return transfers_.SaysNothingOf(suspect.culprits.front()) ||
+         std::ranges::find(idle_losses_, suspect.culprits, &Suspect::culprits) != idle_losses_.end();
 }
 
 }  // namespace fairlead::diagnosis::c4d

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -37,9 +38,11 @@ class SlowDetectors {
   const std::vector<Suspect>& JudgeBlocks(SimTime now);
   // Length of a block of iterations; 0: not known.
   double BlockSeconds() const { return stragglers_.BlockSeconds(); }
-  // Ends the window. Returns: slow paths, late ranks, and those of the latest JudgeBlocks() that the window leaves.
+  // Ends the window. Returns: slow paths, late ranks, those of the latest JudgeBlocks() that the window leaves, and
+  // losses that cost nothing (Suspect::is_idle).
   std::vector<Suspect> EndWindow(SimTime now);
-  // Whether it is about a path, and no message through it could be judged in the latest window.
+  // Whether it is about a path, and no message through it could be judged in the latest window, or some were late
+  // without a cost: that is neither good nor bad.
   bool SaysNothingOf(const Suspect& suspect) const;
 
   // For proofs: slow_transfer_detector.h, straggler_detector.h.
@@ -54,11 +57,14 @@ class SlowDetectors {
  private:
   // Leaves of those by blocks what a window of a pipeline does not contradict.
   void DoubtStages(bool has_slow_path);
-  void WeighTransfers(std::vector<Suspect>* suspects) const;
+  // Args: growth: by which share iterations take longer; nothing: not known.
+  void TakeIdleLosses(const std::optional<double>& growth, std::vector<Suspect>* suspects);
+  void WeighTransfers(std::vector<Suspect>* suspects);
 
   SlowTransferDetector transfers_;
   StragglerDetector stragglers_;
-  std::vector<Suspect> by_blocks_;  // as of the latest JudgeBlocks()
+  std::vector<Suspect> by_blocks_;    // as of the latest JudgeBlocks()
+  std::vector<Suspect> idle_losses_;  // of the latest window: they cost the job nothing
 };
 
 }  // namespace fairlead::diagnosis::c4d

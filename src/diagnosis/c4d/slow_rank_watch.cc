@@ -7,6 +7,7 @@
 
 #include "base/statistics.h"
 #include "diagnosis/c4d/robust_statistics.h"
+#include "diagnosis/c4d/slow_stage.h"
 
 namespace fairlead::diagnosis::c4d {
 
@@ -24,6 +25,8 @@ constexpr double kRatioMin = 0.5;
 constexpr double kSharedDoubt = 0.25;
 // Blocks of the past without which no one is told from it.
 constexpr size_t kPastMin = 24;
+// Latest blocks by which stages are compared; fewer tell nothing.
+constexpr size_t kStageBlocks = 24;
 // Ranks that are further apart do not do the same, whatever they look like.
 constexpr double kAlikeMax = 3;
 // A shorter block has little to say, and what disturbs one disturbs the next.
@@ -195,6 +198,7 @@ void SlowRankWatch::JudgeBlock(Role& role, std::vector<BlockSample> samples, uin
   for (const BlockSample& sample : block.samples) spans.push_back(sample.span_seconds);
   block.seconds = MedianInPlace(spans);
   history_.Add(role_of_[role.ranks.front()], block.samples, block.seconds, block.pieces);
+  if (role.ranks.size() == 1) NoteShare(block.samples.front(), block.seconds, &ranks_[role.ranks.front()]);
   if (role.ranks.size() >= kRoleMin) {
     if (block.samples.size() < kRoleMin) return;
     CompareWithRole(block);
@@ -211,6 +215,12 @@ void SlowRankWatch::JudgeBlock(Role& role, std::vector<BlockSample> samples, uin
   // What is recent does not count as usual yet.
   if (role.usual_seconds.size() < kBaselineMin) role.usual_seconds.push_back(role.recent_seconds.front());
   role.recent_seconds.erase(role.recent_seconds.begin());
+}
+
+void SlowRankWatch::NoteShare(const BlockSample& sample, double seconds, Rank* rank) {
+  if (seconds <= 0) return;
+  if (rank->shares.size() >= kStageBlocks) rank->shares.erase(rank->shares.begin());
+  rank->shares.push_back(sample.own_seconds / seconds);
 }
 
 void SlowRankWatch::CompareWithRole(Block& block) {
@@ -509,6 +519,23 @@ bool SlowRankWatch::HasCause(const Role& role, HostId host, double share) const 
            return is_of_host && IsSlow(ranks_[rank], role) &&
                   Describe(ranks_[rank], role).share >= kOutstanding * share;
          });
+}
+
+std::optional<SlowRank> SlowRankWatch::SlowestStage() const {
+  std::vector<StageShare> stages;
+  for (const Role& role : roles_) {
+    const uint32_t rank = role.ranks.front();
+    if (role.ranks.size() > 1 || ranks_[rank].shares.size() < kStageBlocks) return std::nullopt;
+    stages.push_back({.stage = stages_[rank], .rank = rank, .share = Median(ranks_[rank].shares)});
+  }
+  const std::optional<SlowStage> found = FindSlowStage(std::move(stages));
+  if (!found) return std::nullopt;
+  SlowRank slow;
+  slow.host = layout_.ranks[found->rank].host;
+  slow.rank = model::RankId(found->rank);
+  slow.ranks = {slow.rank};
+  slow.share = found->beyond;
+  return slow;
 }
 
 std::vector<SlowRank> SlowRankWatch::Slow() const {

@@ -22,7 +22,8 @@
 // Cost        O(ranks log ranks) a block, O(1) an output.
 // Guarantees  relabelling relabels; slowness of all by one factor names none; one stall names none; nothing is
 //             forgotten between spells of slowness.
-// Limits      a rank that is slower than its like by less than kRatioMax from the beginning is as ever.
+// Limits      a rank that is slower than its like by less than kRatioMax from the beginning is as ever. Where no other
+//             rank does the same, one that was slow from the beginning is only compared with other stages.
 // Reference   docs/papers/c4.md, "Slow ranks".
 #pragma once
 
@@ -66,6 +67,9 @@ class SlowRankWatch {
   void Judge(const std::vector<uint32_t>& stages, const std::vector<BlockSample>& samples);
   // The greatest share first; three at most.
   std::vector<SlowRank> Slow() const;
+  // Where no two ranks do the same: a rank slower than other stages, now and for as long as can be told. It may have
+  // more to do (slow_stage.h). Neither cost nor evidence is known.
+  std::optional<SlowRank> SlowestStage() const;
   // By which share blocks take longer than the first ones; nothing: not known yet.
   std::optional<double> Growth() const;
   // Length of a block; 0: not known.
@@ -117,6 +121,8 @@ class SlowRankWatch {
     // Of the block under way: the sum of the pieces that it has reported.
     BlockSample under_way;
     uint32_t num_pieces = 0;
+    // Own time over T in the latest blocks, the oldest first; where no other rank does the same.
+    std::vector<double> shares;
   };
   struct Role {
     std::vector<uint32_t> ranks;
@@ -165,6 +171,7 @@ class SlowRankWatch {
   static void LimitBaselines(const std::vector<Watched*>& watched);
   bool IsSlow(const Element& element, const Role& role) const;
   double Threshold(const Role& role) const;
+  static void NoteShare(const BlockSample& sample, double seconds, Rank* rank);
   SlowRank Describe(const Element& element, const Role& role) const;
   // Whether one rank explains that its host is slow. Args: share: of the host.
   bool HasCause(const Role& role, HostId host, double share) const;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <numeric>
 #include <vector>
 
 #include "base/random.h"
@@ -173,6 +174,38 @@ TEST(SlowRankWatchTest, OfFewAlikeOneThatWasAlwaysSlowIsFound) {
     ASSERT_EQ(found.size(), 1u) << num_hosts;
     EXPECT_EQ(found.front().ranks.size(), num_hosts);
     EXPECT_EQ(found.front().ranks.front(), model::RankId(num_hosts));
+  }
+}
+
+// Eight stages of a pipeline, of one rank each: none has its like, but all others take as long.
+TEST(SlowRankWatchTest, AStageThatWasAlwaysSlowIsSlowerThanOthers) {
+  constexpr uint32_t kRanks = 8;
+  const model::JobLayout layout = MakeExampleLayout({.hosts = kRanks, .gpus = 1});
+  for (const double factor : {1.0, 1.1, 1.5}) {
+    Random random(1);
+    SlowRankWatch watch(layout);
+    std::vector<uint32_t> stages(kRanks);
+    std::iota(stages.begin(), stages.end(), 0U);
+    int found_at = -1;
+    for (int i = 0; i < 100; ++i) {
+      for (uint32_t rank = 0; rank < kRanks; ++rank) {
+        model::OperationRecord operation;
+        operation.communicator = model::CommunicatorId(kRanks);
+        operation.kind = model::OperationKind::kAllReduce;
+        operation.sequence = static_cast<uint64_t>(i);
+        const double own = (rank == 3 ? factor : 1.0) * random.Uniform(0.95, 1.05);
+        watch.blocks().AddOutput(rank, operation, SimTime::FromSeconds(Seconds(2.0 * i + own)), own, 0);
+      }
+      watch.Judge(stages);
+      EXPECT_TRUE(watch.Slow().empty());
+      if (found_at < 0 && watch.SlowestStage()) found_at = i;
+    }
+    const std::optional<SlowRank> slow = watch.SlowestStage();
+    ASSERT_EQ(slow.has_value(), factor == 1.5) << factor;
+    if (!slow) continue;
+    EXPECT_EQ(slow->rank, model::RankId(3));
+    EXPECT_NEAR(slow->share, 0.25, 0.03);
+    EXPECT_GE(found_at, 24) << "blocks that tell";
   }
 }
 

@@ -59,6 +59,12 @@ std::vector<Suspect> StragglerDetector::JudgeBlocks(SimTime now) {
   return suspects;
 }
 
+std::optional<Suspect> StragglerDetector::JudgeStages() const {
+  const std::optional<SlowRank> slow = own_.watch().SlowestStage();
+  if (!slow) return std::nullopt;
+  return suspects_.ByStage(*slow, throttled_.WasEver(slow->ranks));
+}
+
 StragglerWindow StragglerDetector::TakeWindow() {
   StragglerWindow window;
   window.own = own_.TakeWindow();

@@ -75,6 +75,8 @@ class StragglerDetector {
 
   // Judges what is judged block by block, whatever the window. Returns: those that are slow by now, confirmed.
   std::vector<Suspect> JudgeBlocks(SimTime now);
+  // A rank that is slower than other stages, as of then; where nobody does the same as another.
+  std::optional<Suspect> JudgeStages() const;
 
   // Whether ranks are stages of pipelines: own time is less sure there, as waits for messages are mixed into it.
   bool HasStages() const;

@@ -118,6 +118,19 @@ Suspect StragglerSuspects::ByOwnTime(const SlowRank& slow, bool is_throttled, do
   return suspect;
 }
 
+Suspect StragglerSuspects::ByStage(const SlowRank& slow, bool is_throttled) const {
+  Suspect suspect = Name(slow);
+  suspect.sub_cause = is_throttled ? model::SubCause::kThrottled : model::SubCause::kGpu;
+  suspect.is_confirmed = false;
+  suspect.cost = -1;
+  suspect.confidence = kDoubtfulConfidence;
+  suspect.evidence = {{"own time beyond that of any other stage but the first and the last", 100 * slow.share, 0,
+                       "% of the iteration"}};
+  suspect.summary =
+      SentenceOf(suspect, slow.share, fmt::format("{}, or its stage has more to do", CauseText(suspect.sub_cause)));
+  return suspect;
+}
+
 Suspect StragglerSuspects::ByWindow(const StragglerFigures& figures) const {
   Suspect suspect;
   suspect.syndrome = model::Syndrome::kNonCommSlow;

@@ -38,6 +38,8 @@ class StragglerSuspects {
   Suspect ByOwnTime(const SlowRank& slow, bool is_throttled, double load) const;
   // Likewise, of one that what it receives waits for.
   Suspect ByArrivals(const SlowRank& slow, bool is_throttled, double load) const;
+  // Of one that is slower than other stages of its pipeline, which may have less to do.
+  Suspect ByStage(const SlowRank& slow, bool is_throttled) const;
   // Of one that a single window shows.
   Suspect ByWindow(const StragglerFigures& figures) const;
 

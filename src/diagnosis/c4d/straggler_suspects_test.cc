@@ -1,5 +1,6 @@
 #include "diagnosis/c4d/straggler_suspects.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "diagnosis/c4d/job_example.h"
@@ -39,6 +40,15 @@ TEST_F(StragglerSuspectsTest, TheCauseFollowsFromWhatWasSeen) {
   EXPECT_EQ(host.sub_cause, SubCause::kHostThread);
   EXPECT_EQ(host.culprits.front().kind, model::CulpritKind::kHost);
   EXPECT_EQ(host.culprits.front().host, HostId(1));
+}
+
+TEST_F(StragglerSuspectsTest, AStageMayHaveMoreToDo) {
+  const Suspect suspect = suspects_.ByStage(Rank5(), false);
+  EXPECT_DOUBLE_EQ(suspect.confidence, 0.4);
+  EXPECT_FALSE(suspect.is_confirmed);
+  EXPECT_LT(suspect.cost, 0) << "not known";
+  EXPECT_THAT(suspect.summary, testing::HasSubstr("its GPU takes longer, or its stage has more to do"));
+  EXPECT_EQ(suspects_.ByStage(Rank5(), true).sub_cause, SubCause::kThrottled);
 }
 
 TEST_F(StragglerSuspectsTest, ConfidenceRisesWithTheEvidence) {
