@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Makes src/diagnosis/c4d/calibration_table.h from what judge.py counted, and prints reliability tables.
 
-    judge.py --binary ... --pairs pairs.jsonl                     the tuned families: what was said, and was it right
-    judge.py --binary ... --held-out --pairs pairs.jsonl          the others: only checked on
+    judge.py --binary ... --pairs pairs.jsonl                     the first suite: what was said, and was it right
+    judge.py --binary ... --held-out --pairs pairs.jsonl          the rest of it
+    judge.py --binary ... --suite second --pairs pairs.jsonl      the second suite: only checked on
     calibrate.py pairs.jsonl --table src/diagnosis/c4d/calibration_table.h
 
 Method: calibration.h. A line of the file is {"syndrome", "score", "confidence", "right", "held_out", ...}.
@@ -95,7 +96,7 @@ def main():
     pairs = [json.loads(line) for path in arguments.pairs for line in open(path)]
     tables = {name: bins_of([p for p in pairs if CLASSES[p["syndrome"]] == name and not p["held_out"]])
               for name in WORDS}
-    text = """// Made by tests/foreign_telemetry/calibrate.py from the recordings of the tuned families; do not edit.
+    text = """// Made by tests/foreign_telemetry/calibrate.py from the recordings of the first suite; do not edit.
 #pragma once
 
 #include <array>
@@ -116,8 +117,8 @@ namespace fairlead::diagnosis::c4d {
             out.write(text)
     else:
         print(text)
-    print_reliability("Tuned families", [p for p in pairs if not p["held_out"]], tables)
-    print_reliability("Held-out families", [p for p in pairs if p["held_out"]], tables)
+    print_reliability("First suite", [p for p in pairs if not p["held_out"]], tables)
+    print_reliability("Second suite, held out", [p for p in pairs if p["held_out"]], tables)
 
 
 if __name__ == "__main__":

@@ -103,6 +103,8 @@ def main():
     arguments = parser.parse_args()
     tasks = []
     suite = SUITES[arguments.suite]
+    # By the first suite confidence is calibrated, on the second one that is checked.
+    is_checked_on = suite is second_families
     for case, _, _, _ in list(suite.healthy_cases()) + list(suite.fault_cases()):
         if arguments.check:
             if case not in arguments.check:
@@ -122,7 +124,7 @@ def main():
             pairs += found
             if arguments.pairs:
                 with open(arguments.pairs, "a") as out:
-                    out.writelines(json.dumps(dict(pair, case=case, seed=seed, held_out=arguments.held_out)) + "\n"
+                    out.writelines(json.dumps(dict(pair, case=case, seed=seed, held_out=is_checked_on)) + "\n"
                                    for pair in found)
             if verdict not in ("right", "silent") and not arguments.table:
                 print(f"{case} #{seed} {verdict}: {text}", flush=True)

@@ -175,6 +175,7 @@ void FindingTracker::Fill(const Suspect& suspect, Finding& finding) const {
   finding.summary = suspect.summary;
   finding.score = suspect.confidence;
   finding.confidence = Calibrated(suspect.syndrome, suspect.confidence);
+  if (suspect.is_uncounted) finding.confidence = std::min(finding.confidence, kUnseenMax);
   finding.action = RecommendAction(suspect, finding.confidence);
   // A job that stands still loses all.
   const bool is_slow =

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "diagnosis/c4d/calibration.h"
+
 namespace fairlead::diagnosis::c4d {
 namespace {
 
@@ -108,6 +110,20 @@ TEST_F(FindingTrackerTest, WhatCostsNothingGoesOnWithWhatIsSlow) {
   EXPECT_TRUE(tracker_.FindRecovered(kBad).empty());
   for (uint32_t window = 0; window < kBad; ++window) Window({});
   EXPECT_EQ(tracker_.FindRecovered(kBad).size(), 1u);
+}
+
+TEST_F(FindingTrackerTest, WhatNoRecordingHasIsNotAsSure) {
+  Suspect counted = SlowNic(CulpritKind::kNic, 4);
+  counted.cost = 0.2;
+  counted.confidence = 0.95;
+  Suspect uncounted = SlowNic(CulpritKind::kNic, 5);
+  uncounted.cost = 0.2;
+  uncounted.confidence = 0.95;
+  uncounted.is_uncounted = true;
+  for (uint32_t window = 0; window < kBad; ++window) Window({counted, uncounted});
+  ASSERT_EQ(tracker_.findings().size(), 2u);
+  EXPECT_GT(tracker_.findings()[0].confidence, kUnseenMax);
+  EXPECT_EQ(tracker_.findings()[1].confidence, kUnseenMax);
 }
 
 TEST_F(FindingTrackerTest, AGoodWindowEndsAStreak) {

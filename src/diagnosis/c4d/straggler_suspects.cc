@@ -75,6 +75,7 @@ void StragglerSuspects::WeighLoad(const SlowRank& slow, double load, Suspect* su
 Suspect StragglerSuspects::ByArrivals(const SlowRank& slow, bool is_throttled, double load) const {
   Suspect suspect = Name(slow);
   suspect.sub_cause = is_throttled ? model::SubCause::kThrottled : model::SubCause::kUnknown;
+  suspect.is_uncounted = true;
   suspect.confidence = std::min(kArrivalConfidenceMax, kBlockConfidence + (1 - kBlockConfidence) * slow.sureness / 4);
   if (slow.cost < kCostShareMin * slow.share) suspect.confidence = kDoubtfulConfidence;
   suspect.evidence = {

@@ -22,6 +22,7 @@ struct Suspect {
   bool may_be_busy = false;   // the culprit may do something on purpose
   bool is_confirmed = false;  // no more windows are needed
   bool is_alone = false;      // nothing like it is healthy: it was compared with the past only
+  bool is_uncounted = false;  // no recording with known faults has such a case
   bool is_idle = false;       // costs the job nothing: no finding by itself, but not health either
   std::string summary;        // one sentence for people
   // The operation that shows it; nothing where no single one does.
