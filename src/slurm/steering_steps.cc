@@ -342,6 +342,7 @@ Result<StepProgress> SteeringSteps::Restart(const StepOrder& order) {
   }
   FL_ASSIGN_OR_RETURN(StepProgress progress, Carry(made));
   if (progress.kind == Kind::kUnderway) return progress;
+  if (progress.kind == Kind::kDone && stopped.has_value()) placed_[number] = {*stopped, std::time(nullptr)};
   return LeaveReservationOf(number, owner, Final(std::move(progress)));
 }
 
@@ -421,6 +422,31 @@ Status SteeringSteps::ForgetReturn(const std::string& host) {
   return store_.Apply({&change, 1});
 }
 
+Status SteeringSteps::ReleaseForgotten(std::vector<std::string>* notes) {
+  std::erase_if(placed_, [](const auto& placed) { return std::time(nullptr) - placed.second.at > kRememberedAfterS; });
+  for (auto placed = placed_.begin(); placed != placed_.end();) {
+    const StopJob& stop = placed->second.stop;
+    const Result<Job> job = reader_.ReadJobLine(stop.job);
+    if (!job.ok() && job.status().code() != StatusCode::kNotFound) return job.status();
+    // Whoever stops it again, requeues it again.
+    const bool is_forgotten = job.ok() && job->state == JobState::kPending && job->is_held &&
+                              job->owner == stop.owner && job->num_restarts == stop.num_restarts + 1;
+    FL_ASSIGN_OR_RETURN(const auto stopped, FindStopped(stop.job));
+    if (!is_forgotten || stopped.has_value()) {
+      ++placed;
+      continue;
+    }
+    FL_ASSIGN_OR_RETURN(const StepProgress left,
+                        Carry(LeaveReservation{JobReservation(stop.job), stop.job, stop.owner}));
+    if (left.kind != Kind::kDone) return OkStatus();
+    std::string message;
+    FL_RETURN_IF_ERROR(writer_.ReleaseStopped(stop, &message));
+    notes->push_back(message + ": Slurm had forgotten that it was placed");
+    placed = placed_.erase(placed);
+  }
+  return OkStatus();
+}
+
 Status SteeringSteps::RepeatReturns(const std::vector<Reservation>& reservations, std::vector<std::string>* notes) {
   FL_ASSIGN_OR_RETURN(const auto records, store_.List(ReturnedKey("")));
   for (const auto& record : records) {
@@ -467,6 +493,7 @@ Status SteeringSteps::RepeatReturn(const std::string& host, const std::vector<Re
 Result<std::vector<std::string>> SteeringSteps::CleanUp(const std::vector<Reservation>& reservations,
                                                         const IsLeft& is_left) {
   std::vector<std::string> notes;
+  FL_RETURN_IF_ERROR(ReleaseForgotten(&notes));
   FL_RETURN_IF_ERROR(RepeatReturns(reservations, &notes));
   FL_ASSIGN_OR_RETURN(const auto recorded, ReadIntentions(store_));
   for (const auto& [number, operation] : recorded) {

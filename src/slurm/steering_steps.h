@@ -146,6 +146,8 @@ class SteeringSteps {
   Status RepeatReturns(const std::vector<Reservation>& reservations, std::vector<std::string>* notes);
   Status RepeatReturn(const std::string& host, const std::vector<Reservation>& reservations,
                       std::vector<std::string>* notes);
+  // Likewise a job that was restarted shortly before is held again then: nobody would go on with it.
+  Status ReleaseForgotten(std::vector<std::string>* notes);
   // Another step is about the host now.
   Status ForgetReturn(const std::string& host);
 
@@ -159,6 +161,11 @@ class SteeringSteps {
   ProgramReader reader_;
   Writer writer_;
   std::atomic<bool> is_over_ = false;
+  struct Placed {
+    StopJob stop;
+    int64_t at = 0;  // seconds since 1970
+  };
+  std::map<uint32_t, Placed> placed_;                             // [job] lately, after it was stopped
   std::map<uint32_t, Asked> asked_;                               // [job] until it is stopped
   std::map<std::string, std::shared_future<Result<int>>> tests_;  // [host] until what they found is carried out
 };

@@ -416,6 +416,32 @@ TEST_F(CheckpointBeforeStopTest, ASlurmThatIsAwayIsAskedLater) {
   EXPECT_EQ(NumSignals(), 1u);
 }
 
+// slurmctld is killed after a job was restarted, and has forgotten that: it is held again, and nobody goes on with it.
+TEST_F(SteeringStepsTest, AJobWhoseRestartSlurmForgetsIsReleased) {
+  const std::vector<StepOrder> orders = Sequence();
+  for (size_t i = 0; i < 3; ++i) ASSERT_EQ(Go(orders[i]).kind, Kind::kDone);
+  const FakeJob held = slurm_.jobs[7];
+  ASSERT_TRUE(held.is_held);
+  ASSERT_EQ(Go(orders[3]).kind, Kind::kDone);
+  const auto clean_up = [this] {
+    const auto told =
+        steps_.CleanUp(*ProgramReader(&slurm_).ReadReservations(), [](const std::string&) { return false; });
+    EXPECT_TRUE(told.ok()) << told.status().message();
+    return told.ok() ? *told : std::vector<std::string>();
+  };
+  EXPECT_THAT(clean_up(), IsEmpty());
+  EXPECT_EQ(slurm_.jobs[7].starts, 2u);
+  slurm_.jobs[7] = held;
+  EXPECT_THAT(clean_up(), ElementsAre("job 7 is released: Slurm had forgotten that it was placed"));
+  EXPECT_FALSE(slurm_.jobs[7].is_held);
+  EXPECT_THAT(clean_up(), IsEmpty());
+  // Held by its user since, it stays so.
+  ++slurm_.jobs[7].restarts;
+  slurm_.jobs[7].is_held = true;
+  EXPECT_THAT(clean_up(), IsEmpty());
+  EXPECT_TRUE(slurm_.jobs[7].is_held);
+}
+
 // slurmctld is killed after a host was returned, and has forgotten its last seconds: the host is a spare all the same.
 TEST_F(SteeringStepsTest, WhatSlurmForgetsOfAReturnIsRepeated) {
   for (const int forgets : {0, 1, 2}) {
