@@ -198,7 +198,7 @@ TEST_F(JobWatchTest, ClaimsOfHostsThatAreNotTheJobsAreDropped) {
     now_ = now_ + SimDuration(1'000'000'000);
     for (Run* one : {&claimed, &run}) {
       for (const Process& process : *one) {
-        watch.Take(now_, process.host, {.job = "gpt@0", .at = now_, .processes = {process.seen}});
+        watch.Take(now_, process.host, {.job = "gpt@1001.slurm-7", .at = now_, .processes = {process.seen}});
       }
     }
     watch.Tick(now_);

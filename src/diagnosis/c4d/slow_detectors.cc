@@ -46,10 +46,10 @@ void SlowDetectors::DoubtStages(bool has_slow_path) {
 void SlowDetectors::TakeIdleLosses(const std::optional<double>& growth, std::vector<Suspect>* suspects) {
   idle_losses_.clear();
   if (!growth || *growth >= kGrowthMin) return;
-  const auto losses =
-      std::ranges::stable_partition(*suspects, [](const Suspect& suspect) { return suspect.cost >= 0; });
-  idle_losses_.assign(losses.begin(), losses.end());
-  suspects->erase(losses.begin(), losses.end());
+  const auto losses = std::stable_partition(suspects->begin(), suspects->end(),
+                                            [](const Suspect& suspect) { return suspect.cost >= 0; });
+  idle_losses_.assign(losses, suspects->end());
+  suspects->erase(losses, suspects->end());
   for (Suspect& loss : idle_losses_) loss.is_idle = true;
 }
 
