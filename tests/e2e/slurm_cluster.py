@@ -111,8 +111,7 @@ SwitchName=spine Switches=leaf[0-1]
                    f"--log-file={self.folder}/log/munged.log")
         self.wait_until(lambda: (run / "munge.socket").exists(), "munged")
         self.start_controller("-c")
-        for host in self.hosts:
-            self.spawn("slurmd", "-D", "-f", str(self.conf), "-N", host)
+        self.slurmds = [self.spawn("slurmd", "-D", "-f", str(self.conf), "-N", host) for host in self.hosts]
         self.spawn("slurmrestd", "-f", str(self.conf), "-a", "rest_auth/local", "-s", "openapi/v0.0.38",
                    f"unix:{self.rest_socket}", SLURMRESTD_SECURITY="disable_user_check")
         self.wait_until(lambda: self.run("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split() == self.hosts, "hosts")
