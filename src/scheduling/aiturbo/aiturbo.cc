@@ -144,7 +144,7 @@ class Aiturbo : public AllocationPolicy {
       const bool has_right =
           job.memory.start == StartKind::kAged || (!job.is_predictable && job.memory.start != StartKind::kBackfilled);
       if (is_young && has_right) return Precedence::kProtected;
-      // Those of known length: size_planner.h.
+      // Jobs of known length have floors instead.
       const bool is_spent = !job.is_predictable && RestartBudget(options_.restart_budget).IsSpent(job);
       return is_spent && job.memory.start != StartKind::kBackfilled ? Precedence::kSpent : Precedence::kByScore;
     }
@@ -196,12 +196,10 @@ class Aiturbo : public AllocationPolicy {
     bool has_aged = false;
     for (const JobGrant& grant : plan->jobs) has_aged |= grant.nodes.empty() && grant.reason.is_aged;
     for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) {
-      const AllocationJob& job = snapshot.jobs[j];
       JobGrant& grant = plan->jobs[j];
-      grant.memory.stopped_by_policy = grant.nodes.empty() && (job.is_running() || job.memory.stopped_by_policy);
       if (grant.nodes.empty()) {
         grant.memory.start = StartKind::kUsual;
-      } else if (!job.is_running()) {
+      } else if (!snapshot.jobs[j].is_running()) {
         grant.memory.start = grant.reason.is_aged ? StartKind::kAged
                              : has_aged           ? StartKind::kBackfilled
                                                   : StartKind::kUsual;

@@ -393,22 +393,23 @@ TEST(AiturboTest, WhoWeighsMoreGoesFirst) {
   EXPECT_EQ(GpusOf(policy->Decide(example.snapshot).value()), (std::vector<uint64_t>{0, 4}));
 }
 
-// A job that has to save, another like it and a short one on eight GPUs: the first loses half of its eight at once, and
-// another half where that does not fit.
-TEST(AiturboTest, WhoHasToSaveLosesByHalves) {
+// A job that has to save, another like it and a short one on eight GPUs: the first falls from eight to half of its
+// share, 8 / 3, or 3 / 5 of eight where it weighs three.
+TEST(AiturboTest, FloorsAreByWeights) {
   const auto policy = CreateAiturbo({}).value();
-  for (const auto& [shorter, left] : {std::pair(1u, 4u), std::pair(4u, 4u), std::pair(5u, 3u)}) {
+  for (const auto& [weight, floor] : {std::pair(1.0, 1u), std::pair(3.0, 2u)}) {
     ExampleSnapshot example(2, 4);
-    example.AddJob(8, 1, 1e5);
+    for (int j = 0; j < 2; ++j) example.AddJob(8, 1, 1e5);
     AllocationJob& saving = example.snapshot.jobs[0];
     saving.num_restarts = 16;
     saving.executed_s = 1e5;
     saving.resized_at = example.snapshot.now;
+    saving.weight = weight;
     saving.current = {{HostId(0), 4, 0}, {HostId(1), 4, 0}};
-    example.AddJobWith({{shorter, 0, 1.0}}, 10);
+    example.AddJobWith({{5, 0, 1.0}}, 10);
     const AllocationPlan plan = policy->Decide(example.snapshot).value();
-    EXPECT_EQ(plan.jobs[0].resources.num_gpus, left) << shorter;
-    EXPECT_EQ(plan.jobs[1].resources.num_gpus, shorter);
+    EXPECT_EQ(plan.jobs[0].resources.num_gpus, floor) << weight;
+    EXPECT_EQ(plan.jobs[2].resources.num_gpus, 5u);
   }
 }
 

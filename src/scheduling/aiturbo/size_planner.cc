@@ -39,19 +39,15 @@ class Planner {
     const auto rest = std::span(order_).subspan(rules_.num_first);
     for (const uint32_t j : first) GrantWanted(j);
     double protected_gpus = 0;
-    for (const uint32_t j : rest) protected_gpus += IsSpent(j) ? FairShare(j) : 0;
-    for (const uint32_t j : rest) KeepSpent(j, &protected_gpus);
+    for (const uint32_t j : rest) protected_gpus += HasToSave(j) ? FairShare(j) : 0;
+    for (const uint32_t j : rest) GrantFloor(j, &protected_gpus);
     for (const uint32_t j : rest) GrantWanted(j);
     std::vector<uint32_t> growing;
     for (const uint32_t j : order_) {
       if (MayGrow(j)) growing.push_back(j);
     }
     Fill(growing);
-    if (rules_.restart_factor > 0) {
-      Restrain();
-    } else {
-      StartEarly();
-    }
+    if (rules_.restart_factor > 0) Restrain();
     for (uint32_t j = 0; j < given_.size(); ++j) {
       if (given_[j] == kNone) continue;
       plan_.jobs[j].resources = ResourcesAt(j, given_[j]);
@@ -69,23 +65,12 @@ class Planner {
   bool Fits(uint32_t j, uint32_t choice) const {
     return ResourcesAt(j, choice).Fits(room_ + ResourcesAt(j, given_[j]));
   }
-  bool IsFirst(uint32_t j) const { return places_[j] < rules_.num_first; }
-  // At its size, or at the one that it wants while it waits.
-  double LeftSeconds(uint32_t j) const {
-    return Job(j).remaining_iterations * SecondsAt(j, menus_[j].current().value_or(wanted_[j]));
-  }
-  // A job whose nodes failed, or that has waited for long, may start again at once.
+  // Of a job that runs.
+  double LeftSeconds(uint32_t j) const { return Job(j).remaining_iterations * SecondsAt(j, *menus_[j].current()); }
   bool HasToSave(uint32_t j) const {
-    if (!Job(j).is_predictable || !budget_.HasToSave(Job(j))) return false;
-    if (menus_[j].current()) return Job(j).memory.start != StartKind::kBackfilled;
-    return Job(j).memory.stopped_by_policy && !plan_.jobs[j].reason.was_promoted;
+    return menus_[j].current() && Job(j).is_predictable && Job(j).memory.start != StartKind::kBackfilled &&
+           budget_.HasToSave(Job(j), LeftSeconds(j));
   }
-  bool IsSpent(uint32_t j) const { return menus_[j].current() && HasToSave(j) && budget_.IsSpent(Job(j)); }
-  // Of a job that has to save: the time between two changes.
-  double PaceSeconds(uint32_t j) const {
-    return std::max(HoldSeconds(j, rules_.hold_doubling), budget_.PaceSeconds(Job(j), LeftSeconds(j)));
-  }
-  double SecondsSinceChange(uint32_t j) const { return (snapshot_.now - Job(j).resized_at).seconds().value(); }
   // Each `doubling` restarts double the hold.
   double HoldSeconds(uint32_t j, double doubling) const {
     if (doubling <= 0) return rules_.hold_s;
@@ -95,12 +80,12 @@ class Planner {
   bool IsHeld(uint32_t j, uint32_t choice) const {
     if (!menus_[j].current()) return false;
     if (!Job(j).is_predictable) return budget_.IsSpent(Job(j));
-    const double resized_s = SecondsSinceChange(j);
+    const double resized_s = (snapshot_.now - Job(j).resized_at).seconds().value();
     if (!HasToSave(j)) return resized_s < HoldSeconds(j, rules_.hold_doubling);
     const double saved_s = LeftSeconds(j) - Job(j).remaining_iterations * SecondsAt(j, choice);
     if (budget_.IsOverdue(Job(j), resized_s, LeftSeconds(j), saved_s)) return resized_s < rules_.hold_s;
     if (budget_.IsEscape(Job(j), saved_s)) return resized_s < HoldSeconds(j, rules_.hold_doubling / 2);
-    return budget_.IsBound(Job(j)) || resized_s < PaceSeconds(j);
+    return resized_s < std::max(rules_.hold_s, budget_.PaceSeconds(Job(j), LeftSeconds(j)));
   }
 
   void Give(uint32_t j, uint32_t choice) {
@@ -112,26 +97,20 @@ class Planner {
     return Job(j).weight / total_weight_ * static_cast<double>(TotalCapacity(snapshot_).num_gpus);
   }
 
-  // Takes it off `room`: what is left of the fair shares of all that are spent.
-  void KeepSpent(uint32_t j, double* room) {
-    if (!IsSpent(j) || *room <= 0 || !Fits(j, *menus_[j].current())) return;
-    Give(j, *menus_[j].current());
-    *room -= static_cast<double>(ResourcesAt(j, *menus_[j].current()).num_gpus);
-  }
-
-  // Of a job that has to save, and would start, or lose some of what it has: the fastest choice within `most`, if it is
-  // worth a restart.
-  void GrantSaving(uint32_t j, const Resources& most) {
-    const auto choice = FastestWithin(j, most);
-    if (!choice || IsCrumb(ResourcesAt(j, *choice).num_gpus, ResourcesAt(j, wanted_[j]).num_gpus)) return;
-    Give(j, *choice);
+  // Takes it off `room`: what is left of the fair shares of all that have to save.
+  void GrantFloor(uint32_t j, double* room) {
+    if (!HasToSave(j)) return;
+    const uint32_t current = *menus_[j].current();
+    Resources most = ResourcesAt(j, current);
+    const bool stays = most.num_gpus <= StayGpus(FairShare(j)) || budget_.IsSpent(Job(j));
+    if (!stays) most.num_gpus = std::min(most.num_gpus, FloorGpus(FairShare(j)));
+    const auto floor = stays && Fits(j, current) ? current : FastestWithin(j, most);
+    if (!floor || *room <= 0) return;
+    Give(j, *floor);
+    *room -= static_cast<double>(ResourcesAt(j, *floor).num_gpus);
   }
 
   void GrantWanted(uint32_t j) {
-    if (!menus_[j].current() && HasToSave(j) && !IsFirst(j)) {
-      if (SecondsSinceChange(j) >= PaceSeconds(j)) GrantSaving(j, ResourcesAt(j, wanted_[j]));
-      return;
-    }
     uint32_t wanted = wanted_[j];
     const auto current = menus_[j].current();
     if (IsHeld(j, wanted) && Fits(j, *current)) {
@@ -141,26 +120,12 @@ class Planner {
     if (Fits(j, wanted)) {
       Give(j, wanted);
     } else if (given_[j] != kNone) {
-      Give(j, *current);
-    } else if (HasToSave(j) && !IsFirst(j)) {
-      if (Fits(j, *current)) return Give(j, *current);
-      backs_off_[j] = true;
-      Resources most = ResourcesAt(j, *current);
-      most.num_gpus = LessGpus(most.num_gpus);
-      GrantSaving(j, most);
+      backs_off_[j] = !Fits(j, *current);
+      if (!backs_off_[j]) Give(j, *current);
     } else if (Job(j).is_predictable) {
       if (const auto smaller = FastestWithin(j, ResourcesAt(j, wanted))) Give(j, *smaller);
     } else if (Fits(j, menus_[j].requested())) {
       Give(j, menus_[j].requested());
-    }
-  }
-
-  // Nothing is left idle for the sake of restarts where a job could have all that it wants.
-  void StartEarly() {
-    for (const uint32_t j : order_) {
-      if (given_[j] != kNone || menus_[j].current() || !HasToSave(j) || !Fits(j, wanted_[j])) continue;
-      const double early_s = std::max(rules_.hold_s, EarlySeconds(PaceSeconds(j)));
-      if (room_ == TotalCapacity(snapshot_) || SecondsSinceChange(j) >= early_s) Give(j, wanted_[j]);
     }
   }
 
@@ -264,7 +229,7 @@ class Planner {
   Resources room_;
   std::vector<uint32_t> given_;  // [jobs] choice of the menu, or kNone
   double total_weight_ = 0;
-  std::vector<bool> backs_off_;   // [jobs] lost some of what it had to save restarts now
+  std::vector<bool> backs_off_;   // [jobs] fell to its floor now
   std::vector<uint32_t> places_;  // [jobs] in the order
 };
 
@@ -281,7 +246,6 @@ void Planner::Restrain() {
   for (const uint32_t j : order_) {
     if (given_[j] == kNone && !room_.empty()) GrantWanted(j);
   }
-  StartEarly();
   std::vector<uint32_t> changing;
   for (const uint32_t j : order_) {
     if (MayGrow(j) && (Starts(j) || Changes(j))) changing.push_back(j);
