@@ -132,10 +132,7 @@ bool Engine::MayActOn(const model::JobIdentity& job) const {
 
 bool Engine::MayRunOn(const model::JobIdentity& job, HostId host) const {
   const uint32_t number = JobNumberOf(job);
-  const auto state = number == 0 ? nullptr : readings_.state();
-  const Job* found = state != nullptr ? FindJob(state->jobs, number) : nullptr;
-  if (found == nullptr || !found->is_single || !found->occupies_hosts() || found->owner != job.owner) return true;
-  return std::ranges::find(found->hosts, surroundings_.fabric->HostName(host)) != found->hosts.end();
+  return number == 0 || readings_.places()->MayRunOn(number, job.owner, surroundings_.fabric->HostName(host));
 }
 
 bool Engine::ChoosesSizeOf(const model::JobIdentity& job) const {

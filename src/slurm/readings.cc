@@ -17,7 +17,9 @@ void Readings::Note(const Status& status, Seconds length) {
 }
 
 void Readings::Show(std::shared_ptr<const ClusterState> state, size_t num_unknown_hosts, SimTime read_at) {
+  auto places = std::make_shared<const JobPlaces>(*state);
   const std::lock_guard lock(mutex_);
+  places_ = std::move(places);
   shown_.numbers.jobs.clear();
   for (const Job& job : state->jobs) ++shown_.numbers.jobs[std::string(NameOf(job.state))];
   shown_.numbers.hosts_not_in_fabric = num_unknown_hosts;
@@ -38,6 +40,11 @@ Readings::Shown Readings::shown() const {
 std::shared_ptr<const ClusterState> Readings::state() const {
   const std::lock_guard lock(mutex_);
   return shown_.state;
+}
+
+std::shared_ptr<const JobPlaces> Readings::places() const {
+  const std::lock_guard lock(mutex_);
+  return places_;
 }
 
 }  // namespace fairlead::slurm

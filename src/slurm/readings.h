@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "service/controller/scheduler_engine.h"
 #include "slurm/cluster_state.h"
+#include "slurm/job_places.h"
 
 namespace fairlead::slurm {
 
@@ -37,10 +38,12 @@ class Readings {
 
   Shown shown() const;
   std::shared_ptr<const ClusterState> state() const;
+  std::shared_ptr<const JobPlaces> places() const;  // of that state
 
  private:
   mutable std::mutex mutex_;
   Shown shown_;
+  std::shared_ptr<const JobPlaces> places_ = std::make_shared<JobPlaces>();
 };
 
 }  // namespace fairlead::slurm
