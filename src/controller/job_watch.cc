@@ -51,10 +51,9 @@ HostChoice HostChoiceOf(const std::string& job, const JobWatchOptions& options) 
   return identity.has_value() && options.host_choice ? options.host_choice(*identity) : HostChoice::kRestart;
 }
 
-bool HasLiving(const ProcessesSeen& look) {
-  return std::ranges::any_of(look.processes, [](const telemetry::SeenProcess& process) {
-    return process.state != model::ProcessState::kGone;
-  });
+bool HasLiving(const std::vector<telemetry::SeenProcess>& processes) {
+  return std::ranges::any_of(
+      processes, [](const telemetry::SeenProcess& process) { return process.state != model::ProcessState::kGone; });
 }
 
 }  // namespace
@@ -69,7 +68,8 @@ struct JobWatch::Job {
   std::vector<HostId> hosts;                    // of the layout
   std::vector<RankEnd> ends;                    // [rank] likewise
   size_t num_ranks = 0;
-  bool is_announced = false;       // that it runs, of this run
+  bool is_announced = false;       // its layout, of this run
+  bool has_begun = false;          // that was told, of this run
   std::vector<FindingId> numbers;  // [number of the diagnosis] ours
   SimTime heard;
   SimTime judged;
@@ -104,7 +104,7 @@ JobWatch::Job* JobWatch::FindOrBegin(SimTime now, const ProcessesSeen& look) {
   const auto known = ids_.find(look.job);
   if (known != ids_.end()) return jobs_.at(known->second).get();
   // Reports about ended processes belong to a job that has ended.
-  if (!HasLiving(look)) return nullptr;
+  if (!HasLiving(look.processes)) return nullptr;
   if (jobs_.size() >= options_.num_jobs_max) {
     ++counters_.dropped_looks;
     return nullptr;
@@ -127,6 +127,7 @@ void JobWatch::StartRun(SimTime now, Job* job) {
   job->records.clear();
   job->numbers.clear();
   job->is_announced = false;
+  job->has_begun = false;
   job->is_stopped = false;
   job->unreported.clear();
   job->judged = now;
@@ -159,26 +160,34 @@ void JobWatch::Take(SimTime now, HostId host, const ProcessesSeen& look) {
     StartRun(now, job);
     news = Restrict(host, look);
   }
+  bool has_layout = false;
   for (model::TelemetryRecord& record : job->assembler->Add(now, news)) {
     if (auto* layout = std::get_if<model::JobLayout>(&record)) {
-      if (job->is_announced) KeepProofs(*job);  // the diagnosis forgets them with the layout before
+      if (std::exchange(job->is_announced, true))
+        KeepProofs(*job);  // the diagnosis forgets them with the layout before
       Place(layout);
       ++counters_.layouts;
+      has_layout = true;
       job->hosts = HostsOf(*layout);
       job->num_ranks = layout->ranks.size();
       job->ends.clear();
       for (const model::RankPlace& place : layout->ranks) job->ends.push_back({place.host, place.nic});
-      // What is known only now of a run that steering has stopped, or that has ended, is no start of the job.
-      const bool is_new_run =
-          !std::exchange(job->is_announced, true) && !job->is_stopped && job->processes.NumAlive() > 0;
-      job->events.emplace_back(JobRunning{.job = job->id,
-                                          .hosts = job->hosts,
-                                          .is_new_run = is_new_run,
-                                          .is_owner_verified = MayActOn(job->name, options_),
-                                          .host_choice = HostChoiceOf(job->name, options_)});
     }
     job->records.push_back(std::move(record));
   }
+  TellRunning(job, has_layout, HasLiving(news.processes));
+}
+
+// A run that steering has stopped, or that no host still sees alive when its ranks are known, has not begun.
+void JobWatch::TellRunning(Job* job, bool has_layout, bool is_alive) {
+  const bool begins = job->is_announced && !job->has_begun && !job->is_stopped && is_alive;
+  if (!has_layout && !begins) return;
+  job->has_begun |= begins;
+  job->events.emplace_back(JobRunning{.job = job->id,
+                                      .hosts = job->hosts,
+                                      .is_new_run = begins,
+                                      .is_owner_verified = MayActOn(job->name, options_),
+                                      .host_choice = HostChoiceOf(job->name, options_)});
 }
 
 telemetry::HostLook JobWatch::Restrict(HostId host, const ProcessesSeen& look) const {

@@ -161,6 +161,7 @@ class JobWatch {
   void NoteCall(SimTime now);
   Job* FindOrBegin(SimTime now, const ProcessesSeen& look);
   void StartRun(SimTime now, Job* job);
+  void TellRunning(Job* job, bool has_layout, bool is_alive);
   bool IsGone(SimTime now, const Job& job) const;
   void Forget(SimTime now, const std::string& job, const std::vector<FormerProcess>& processes);
   // Those of the look that are alive and were taken for ended, or that have met the run: they are of no former one.

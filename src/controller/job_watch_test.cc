@@ -417,6 +417,29 @@ TEST_F(JobWatchTest, RunsThatOverlapAreNeitherMixedNorAccused) {
   }
 }
 
+// A launcher starts the job again just as steering stops it, and the new run is ended with the old one. Where a host is
+// not heard again, its process was seen alive, and its end is not known.
+TEST_F(JobWatchTest, ARunThatNoHostStillSeesIsNoStart) {
+  Run old = Start({0, 1, 2});
+  LookFor(8, {&old});
+  watch_.Excuse(Id(), SimTime::Never());
+  EndAll(&old, -1);
+  Run next = Start({2, 3, 4});
+  Run first = {next[0]};
+  LookFor(1, {&old, &first});
+  End(&next, 1, -1);
+  End(&next, 2, -1);
+  const auto running = Of<JobRunning>(LookFor(8, {&old, &next}, {2}));
+  ASSERT_THAT(running, SizeIs(1));
+  EXPECT_THAT(running[0].hosts, ElementsAre(HostId(2), HostId(3), HostId(4)));
+  EXPECT_FALSE(running[0].is_new_run);
+  EXPECT_EQ(script_.num_made, 2);
+  // But if it is alive, the stop did not end it.
+  const auto alive = Of<JobRunning>(LookFor(3, {&old, &next}));
+  ASSERT_THAT(alive, SizeIs(1));
+  EXPECT_TRUE(alive[0].is_new_run);
+}
+
 // The new processes take their time until they meet: they wait for none that has ended.
 TEST_F(JobWatchTest, ProcessesOfANewRunDoNotMissTheOldOne) {
   Run old = Start({0, 1, 2});
@@ -438,8 +461,10 @@ TEST_F(JobWatchTest, ProcessesOfANewRunDoNotMissTheOldOne) {
     next[rank].seen.report.communicators[0].rank = static_cast<int32_t>(rank);
   }
   events = LookFor(8, {&old, &next});
-  ASSERT_THAT(Of<JobRunning>(events), SizeIs(1));
-  EXPECT_TRUE(Of<JobRunning>(events)[0].is_new_run);
+  // Where the last look was of a host that has only old ones, the next says that it has begun.
+  const auto running = Of<JobRunning>(events);
+  EXPECT_EQ(std::ranges::count_if(running, &JobRunning::is_new_run), 1);
+  EXPECT_TRUE(running.back().is_new_run);
   EXPECT_THAT(Of<FindingReported>(events), IsEmpty());
 }
 
