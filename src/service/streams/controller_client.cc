@@ -1,7 +1,6 @@
 #include "service/streams/controller_client.h"
 
 #include <fmt/format.h>
-#include <grpcpp/alarm.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <sys/eventfd.h>
@@ -20,7 +19,9 @@
 #include "service/streams/completion.h"
 #include "service/streams/endpoint.h"
 #include "service/streams/outgoing_messages.h"
-#include "service/streams/revocation_list.h"
+#include "service/streams/peer_certificate.h"
+#include "service/streams/queue_alarm.h"
+#include "service/streams/revocation_watch.h"
 #include "service/streams/stream_bytes.h"
 #include "wire/host_message_codec.h"
 
@@ -70,13 +71,25 @@ std::optional<ClockComparison> CompareClocks(const std::multimap<grpc::string_re
   return ClockComparison{.offset_s = (ahead + half).count(), .error_s = half.count()};
 }
 
-// Empty: the other end has no certificate.
-std::string PeerSerialOf(const grpc::AuthContext& peer) {
-  for (const grpc::string_ref& pem : peer.FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME)) {
-    if (auto serial = SerialOf(std::string(pem.data(), pem.size())); serial.ok()) return *std::move(serial);
+// When the next attempt to connect is made: later after each that has failed.
+class ReconnectDelay {
+ public:
+  explicit ReconnectDelay(const ControllerClientOptions& options)
+      : random_(options.random_seed), min_(options.delay_min), max_(options.delay_max), delay_(min_) {}
+
+  Clock::duration Next() {
+    const auto delay = std::chrono::duration<double, std::milli>(delay_) * random_.Uniform(0.5, 1.0);
+    delay_ = std::min(max_, delay_ * 2);
+    return std::chrono::duration_cast<Clock::duration>(delay);
   }
-  return {};
-}
+  void Reset() { delay_ = min_; }
+
+ private:
+  Random random_;
+  std::chrono::milliseconds min_;
+  std::chrono::milliseconds max_;
+  std::chrono::milliseconds delay_;
+};
 
 Status Validate(const ControllerClientOptions& options) {
   FL_ASSIGN_OR_RETURN(const Endpoint endpoint, ParseEndpoint(options.address));
@@ -97,9 +110,7 @@ Status Validate(const ControllerClientOptions& options) {
 class ControllerClient::Connection {
  public:
   explicit Connection(const ControllerClientOptions& options)
-      : options_(options), random_(options.random_seed), delay_(options.delay_min) {
-    if (!options.tls.revoked.empty()) revoked_.emplace(options.tls.revoked, options.tls.ca);
-  }
+      : options_(options), revocations_(options.tls), delay_(options) {}
 
   Status Begin();
   void Stop();
@@ -113,7 +124,7 @@ class ControllerClient::Connection {
   }
 
  private:
-  // It passes on everything it receives.
+  // It passes on everything it receives. Most members are what gRPC wants at one address while an operation is under way.
   class Stream {
    public:
     Stream(Connection* connection, std::shared_ptr<grpc::Channel> channel)
@@ -136,8 +147,8 @@ class ControllerClient::Connection {
       call_->Write(sent_, has_more ? grpc::WriteOptions().set_buffer_hint() : grpc::WriteOptions(), &written_);
     }
     void Cancel() { context_.TryCancel(); }
-    // Of the controller's certificate; empty: it has none, or has not shown it yet.
-    const std::string& serial() const { return serial_; }
+    // The controller's.
+    const PeerCertificate& peer() const { return peer_; }
     const std::optional<ClockComparison>& clocks() const { return clocks_; }
     // Args: nothing is read or written any more.
     void FinishIfIdle() {
@@ -158,7 +169,7 @@ class ControllerClient::Connection {
           const size_t num_known = connection_->events_.size();
           reaction(ok);
           num_new = connection_->events_.size() - num_known;
-          if (!connection_->is_live_ && !connection_->is_done_) FinishIfIdle();
+          if (!connection_->present_.is_live && !connection_->present_.is_done) FinishIfIdle();
         }
         // The woken thread needs the lock.
         if (num_new > 0) connection_->Signal();
@@ -170,7 +181,7 @@ class ControllerClient::Connection {
     }
     void OnMetadata(bool ok) {
       if (ok) clocks_ = CompareClocks(context_.GetServerInitialMetadata(), Clock::now() - began_);
-      if (ok) serial_ = PeerSerialOf(*context_.auth_context());
+      if (ok) peer_ = PeerCertificateOf(*context_.auth_context());
       OnBegun(ok);
     }
     void OnRead(bool ok) {
@@ -188,7 +199,7 @@ class ControllerClient::Connection {
     size_t num_begun_ = 0;
     Clock::time_point began_;
     std::optional<ClockComparison> clocks_;
-    std::string serial_;
+    PeerCertificate peer_;
     grpc::ByteBuffer heard_;
     Result<std::vector<controller::ToAgent>> messages_ = std::vector<controller::ToAgent>();  // that were received
     grpc::ByteBuffer sent_;
@@ -201,12 +212,22 @@ class ControllerClient::Connection {
     Completion finished_ = After([this](bool) { connection_->OnDone(status_); });
   };
 
+  struct Present {
+    std::unique_ptr<Stream> stream;
+    bool is_live = false;      // it may be read from and written to
+    bool is_done = false;      // it is to be taken away
+    bool is_heard_of = false;  // the owner knows that it is open
+    bool is_sending = false;   // one message is under way
+    size_t num_under_way = 0;  // messages of ours in that one
+    bool is_deaf = false;      // reading waits for the owner
+    std::string end_reason;    // where we ended it
+  };
+
   // The thread that opens streams, listens to them, and takes them away when they are done.
   void KeepConnected();
   void Open(std::unique_lock<std::mutex>* lock);
   void TakeAway(std::unique_lock<std::mutex>* lock);
   void LookForRevoked(std::unique_lock<std::mutex>* lock);
-  Clock::duration NextDelay();
   // There are events.
   void Signal();
 
@@ -223,26 +244,16 @@ class ControllerClient::Connection {
   Descriptor event_descriptor_;
   std::thread thread_;
   grpc::CompletionQueue queue_;  // of the thread, as the next two are once it runs
-  std::optional<RevocationFile> revoked_;
+  RevocationWatch revocations_;
   Clock::time_point next_look_ = Clock::time_point::max();
 
   mutable std::mutex mutex_;
-  grpc::Alarm alarm_;  // ends its waiting
-  Completion woken_ = [](bool) {};
-  Random random_;
-  std::chrono::milliseconds delay_;
+  QueueAlarm alarm_;
+  ReconnectDelay delay_;
   Clock::time_point next_attempt_;
   bool is_stopping_ = false;
-
-  std::unique_ptr<Stream> stream_;
-  bool is_live_ = false;      // stream_ may be read from and written to
-  bool is_done_ = false;      // stream_ is to be taken away
-  bool is_heard_of_ = false;  // the owner knows that stream_ is open
-  bool is_sending_ = false;   // one message is under way
-  bool is_deaf_ = false;      // reading waits for the owner
-  std::string end_reason_;    // of stream_, where we ended it
+  Present present_;
   OutgoingMessages unsent_;
-  size_t num_under_way_ = 0;  // messages of the message that is
   std::vector<ClientEvent> events_;
   uint64_t num_dropped_ = 0;
 };
@@ -250,7 +261,7 @@ class ControllerClient::Connection {
 Status ControllerClient::Connection::Begin() {
   event_descriptor_ = Descriptor(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!event_descriptor_.is_open()) return Unavailable("no file descriptors left for the connection to the controller");
-  if (revoked_.has_value()) FL_RETURN_IF_ERROR(revoked_->Refresh().status());
+  FL_RETURN_IF_ERROR(revocations_.Load());
   next_attempt_ = Clock::now();
   thread_ = std::thread([this] { KeepConnected(); });
   return OkStatus();
@@ -262,22 +273,22 @@ void ControllerClient::Connection::Stop() {
     const std::lock_guard lock(mutex_);
     is_stopping_ = true;
     End("stopped");
-    alarm_.Set(&queue_, gpr_inf_past(GPR_CLOCK_MONOTONIC), &woken_);
+    alarm_.Ring(&queue_);
   }
   thread_.join();
 }
 
 void ControllerClient::Connection::KeepConnected() {
   std::unique_lock lock(mutex_);
-  while (stream_ != nullptr || !is_stopping_) {
-    if (is_done_) {
+  while (present_.stream != nullptr || !is_stopping_) {
+    if (present_.is_done) {
       TakeAway(&lock);
-    } else if (stream_ == nullptr && Clock::now() >= next_attempt_) {
+    } else if (present_.stream == nullptr && Clock::now() >= next_attempt_) {
       Open(&lock);
-    } else if (stream_ != nullptr && Clock::now() >= next_look_) {
+    } else if (present_.stream != nullptr && Clock::now() >= next_look_) {
       LookForRevoked(&lock);
     } else {
-      const Clock::time_point until = stream_ == nullptr ? next_attempt_ : next_look_;
+      const Clock::time_point until = present_.stream == nullptr ? next_attempt_ : next_look_;
       lock.unlock();
       Complete(&queue_, until);
       lock.lock();
@@ -291,21 +302,20 @@ void ControllerClient::Connection::KeepConnected() {
 
 // gRPC has released it. What it owns is torn down without the lock.
 void ControllerClient::Connection::TakeAway(std::unique_lock<std::mutex>* lock) {
-  std::unique_ptr<Stream> done = std::move(stream_);
-  is_done_ = false;
-  next_attempt_ = Clock::now() + NextDelay();
+  std::unique_ptr<Stream> done = std::exchange(present_, {}).stream;
+  next_attempt_ = Clock::now() + delay_.Next();
   lock->unlock();
   done.reset();
   lock->lock();
 }
 
 void ControllerClient::Connection::LookForRevoked(std::unique_lock<std::mutex>* lock) {
-  if (!revoked_.has_value()) return;
+  if (!revocations_.has_list()) return;
   lock->unlock();
-  const Result<bool> changed = revoked_->Refresh();
+  const bool has_changed = revocations_.Refresh();
   lock->lock();
   next_look_ = Clock::now() + kLookForRevoked;
-  if (changed.ok() && *changed) EndIfRevoked();
+  if (has_changed) EndIfRevoked();
 }
 
 void ControllerClient::Connection::Open(std::unique_lock<std::mutex>* lock) {
@@ -317,20 +327,12 @@ void ControllerClient::Connection::Open(std::unique_lock<std::mutex>* lock) {
   if (!channel.ok()) {
     events_.emplace_back(StreamClosed{channel.status().message()});
     Signal();
-    next_attempt_ = Clock::now() + NextDelay();
+    next_attempt_ = Clock::now() + delay_.Next();
     return;
   }
-  stream_ = std::make_unique<Stream>(this, *std::move(channel));
-  is_live_ = true;
-  is_heard_of_ = is_sending_ = is_deaf_ = false;
-  end_reason_.clear();
-  stream_->Begin(&queue_);
-}
-
-Clock::duration ControllerClient::Connection::NextDelay() {
-  const auto delay = std::chrono::duration<double, std::milli>(delay_) * random_.Uniform(0.5, 1.0);
-  delay_ = std::min(options_.delay_max, delay_ * 2);
-  return std::chrono::duration_cast<Clock::duration>(delay);
+  present_.stream = std::make_unique<Stream>(this, *std::move(channel));
+  present_.is_live = true;
+  present_.stream->Begin(&queue_);
 }
 
 void ControllerClient::Connection::Signal() {
@@ -341,70 +343,70 @@ void ControllerClient::Connection::Signal() {
 
 // Idempotent. The stream's OnDone follows.
 void ControllerClient::Connection::End(std::string reason) {
-  if (!is_live_) return;
-  is_live_ = false;
-  end_reason_ = std::move(reason);
-  stream_->Cancel();
-  stream_->FinishIfIdle();
+  if (!present_.is_live) return;
+  present_.is_live = false;
+  present_.end_reason = std::move(reason);
+  present_.stream->Cancel();
+  present_.stream->FinishIfIdle();
 }
 
 void ControllerClient::Connection::EndIfRevoked() {
-  if (!is_live_ || !revoked_.has_value() || !revoked_->Contains(stream_->serial())) return;
+  if (!present_.is_live || !revocations_.IsRevoked(present_.stream->peer())) return;
   End(fmt::format("the certificate of the controller at {} has been revoked", options_.address));
 }
 
 void ControllerClient::Connection::OnOpened(bool ok) {
-  if (!is_live_) return;
-  is_live_ = ok;
+  if (!present_.is_live) return;
+  present_.is_live = ok;
   if (ok) EndIfRevoked();
-  if (!is_live_) return;
-  events_.emplace_back(StreamOpened{stream_->clocks()});
-  stream_->Read();
+  if (!present_.is_live) return;
+  events_.emplace_back(StreamOpened{present_.stream->clocks()});
+  present_.stream->Read();
 }
 
 void ControllerClient::Connection::OnHeard(bool ok, Result<std::vector<controller::ToAgent>>* messages) {
-  if (!is_live_) return;
-  is_live_ = ok;
+  if (!present_.is_live) return;
+  present_.is_live = ok;
   if (!ok) return;
   if (!messages->ok()) return End("unreadable message of the controller: " + messages->status().message());
   for (controller::ToAgent& message : **messages) {
-    if (std::holds_alternative<controller::Welcome>(message)) delay_ = options_.delay_min;
+    if (std::holds_alternative<controller::Welcome>(message)) delay_.Reset();
     events_.emplace_back(std::move(message));
   }
-  is_deaf_ = events_.size() >= options_.unheard_max;
-  if (!is_deaf_) stream_->Read();
+  present_.is_deaf = events_.size() >= options_.unheard_max;
+  if (!present_.is_deaf) present_.stream->Read();
 }
 
 void ControllerClient::Connection::OnWritten(bool ok) {
-  is_sending_ = false;
-  if (!ok) num_dropped_ += num_under_way_;
-  if (!is_live_) return;
-  is_live_ = ok;
+  present_.is_sending = false;
+  if (!ok) num_dropped_ += present_.num_under_way;
+  if (!present_.is_live) return;
+  present_.is_live = ok;
   if (ok) SendNext();
 }
 
 void ControllerClient::Connection::OnDone(const grpc::Status& status) {
   num_dropped_ += unsent_.size();
   unsent_.Clear();
-  is_heard_of_ = false;
-  is_done_ = true;
-  std::string reason = end_reason_;
+  present_.is_heard_of = false;
+  present_.is_done = true;
+  std::string reason = present_.end_reason;
   if (reason.empty()) reason = status.error_message().empty() ? "the controller ended it" : status.error_message();
   events_.emplace_back(StreamClosed{std::move(reason)});
 }
 
 void ControllerClient::Connection::SendNext() {
-  if (is_sending_ || unsent_.empty()) return;
+  if (present_.is_sending || unsent_.empty()) return;
   const OutgoingMessages::Batch batch = unsent_.Take();
-  num_under_way_ = batch.num_messages;
-  is_sending_ = true;
-  stream_->Write(batch.bytes, !unsent_.empty());
+  present_.num_under_way = batch.num_messages;
+  present_.is_sending = true;
+  present_.stream->Write(batch.bytes, !unsent_.empty());
 }
 
 bool ControllerClient::Connection::Send(const controller::FromAgent& message) {
   std::string bytes = wire::WriteFromAgent(message);
   const std::lock_guard lock(mutex_);
-  const bool is_open = is_live_ && is_heard_of_;
+  const bool is_open = present_.is_live && present_.is_heard_of;
   const bool has_room = unsent_.num_bytes() + bytes.size() <= options_.unsent_bytes_max;
   if (!is_open || !has_room || bytes.size() > wire::kMessageBytesMax) {
     ++num_dropped_;
@@ -424,12 +426,12 @@ std::vector<ClientEvent> ControllerClient::Connection::Poll() {
   [[maybe_unused]] const ssize_t cleared = read(event_descriptor_.get(), &count, sizeof(count));
   std::vector<ClientEvent> events = std::exchange(events_, {});
   for (const ClientEvent& event : events) {
-    if (std::holds_alternative<StreamOpened>(event)) is_heard_of_ = true;
-    if (std::holds_alternative<StreamClosed>(event)) is_heard_of_ = false;
+    if (std::holds_alternative<StreamOpened>(event)) present_.is_heard_of = true;
+    if (std::holds_alternative<StreamClosed>(event)) present_.is_heard_of = false;
   }
-  if (is_deaf_ && is_live_) {
-    is_deaf_ = false;
-    stream_->Read();
+  if (present_.is_deaf && present_.is_live) {
+    present_.is_deaf = false;
+    present_.stream->Read();
   }
   return events;
 }

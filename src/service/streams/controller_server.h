@@ -6,15 +6,11 @@
 //             message. Under load the core lets inputs gather for a millisecond before it looks.
 // Connections are accepted by a gate of ours (connection_gate.h), but for UNIX sockets, which only their owner can
 // open.
-// Limits      a message that can't be read ends its stream. A stream of which `num_unread_max` messages wait is not
-//             read on until the core has taken them: the agent has to wait, and so does one that sends more than its
-//             share. One that lets more than `unsent_bytes_max`
-//             wait on our side is ended, as is one that does not take its last messages, or says nothing at first, for
-//             `patience`.
+// Limits      a stream whose messages wait for the core, or that sends more than its share, is not read on for a while
+//             (reading_share.h); one that does not listen, or says nothing, is ended (agent_stream.h).
 // Trust       with TLS only certificates of our authority are accepted, and a hello must name the host of its
 //             certificate; the core never sees one that does not. The files are read again, while we run; streams of
-//             revoked certificates end. Plaintext is for addresses of this machine, or where
-//             it is allowed on purpose. A UNIX socket can be opened by its owner only.
+//             revoked certificates end. Who may have plaintext: grpc_listener.h.
 #pragma once
 
 #include <chrono>
@@ -25,6 +21,7 @@
 
 #include "base/status.h"
 #include "controller/traffic_controller.h"
+#include "service/streams/reading_share.h"
 #include "service/streams/tls_files.h"
 
 namespace fairlead::service {
@@ -34,13 +31,7 @@ struct ControllerServerOptions {
   TlsFiles tls = {};                     // none set: plaintext. UNIX sockets have plaintext always
   bool is_insecure_allowed = false;
   size_t num_streams_max = 100'000;
-  size_t num_unread_max = 64;  // messages, beside those of one batch
-  size_t unread_bytes_max = size_t{1} << 20;
-  // What one agent may send in the long run, > 0, and at once: so many seconds' worth. Smaller: one that floods costs
-  // less; larger: agents with many connections announce them sooner. A look at 512 processes with full tables is 2 MB.
-  double messages_per_s = 5000;
-  double bytes_per_s = 16e6;
-  double burst_s = 10;
+  ReadingLimits reading = {};
   size_t unsent_bytes_max = size_t{16} << 20;
   std::chrono::milliseconds patience{10'000};
   // How soon replaced TLS files are used, >= 1 s. A stream that is open goes on with those that it began with.

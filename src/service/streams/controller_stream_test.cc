@@ -187,7 +187,7 @@ TEST(ControllerStream, AnAgentWaitsForItsController) {
 // 1000 heartbeats are sent and the core takes none: less than 8 and those of one message wait for it, the others on
 // their way. None is lost.
 TEST(ControllerStream, AnAgentHasToWaitForTheCore) {
-  const auto server = StartServer({.listen = {TestSocket()}, .num_unread_max = 8});
+  const auto server = StartServer({.listen = {TestSocket()}, .reading = {.num_unread_max = 8}});
   const auto client = StartClient({.address = server->addresses()[0]});
   ClientEvents events(client.get(), server.get());
   ASSERT_TRUE(std::holds_alternative<StreamOpened>(events.Next()));
@@ -221,7 +221,7 @@ TEST(ControllerStream, AnAgentThatDoesNotListenIsEnded) {
 }
 
 TEST(ControllerStream, AControllerThatDoesNotListenIsLeft) {
-  const auto server = StartServer({.listen = {TestSocket()}, .num_unread_max = 1});
+  const auto server = StartServer({.listen = {TestSocket()}, .reading = {.num_unread_max = 1}});
   const auto client = StartClient({.address = server->addresses()[0], .unsent_bytes_max = 1 << 20});
   ClientEvents events(client.get(), server.get());
   ASSERT_TRUE(std::holds_alternative<StreamOpened>(events.Next()));
@@ -386,7 +386,7 @@ TEST(ControllerStream, OnlyTheOwnerMayOpenTheSocket) {
 // One that floods waits for its share; another one is heard at once, and little is kept of what waits.
 TEST(ControllerStream, AnAgentThatFloodsWaitsAndOthersDoNot) {
   const auto server =
-      StartServer({.listen = {TestSocket()}, .messages_per_s = 200, .bytes_per_s = 1e9, .burst_s = 0.5});
+      StartServer({.listen = {TestSocket()}, .reading = {.messages_per_s = 200, .bytes_per_s = 1e9, .burst_s = 0.5}});
   const auto hostile = StartClient({.address = server->addresses()[0]});
   const auto honest = StartClient({.address = server->addresses()[0]});
   ClientEvents hostile_events(hostile.get(), server.get());
