@@ -8,7 +8,7 @@
 
 #include "diagnosis/c4d/hang_candidates.h"
 #include "diagnosis/c4d/stuck_element.h"
-#include "diagnosis/c4d/stuck_graph.h"
+#include "diagnosis/c4d/wait_walks.h"
 #include "diagnosis/c4d/wording.h"
 #include "model/culprits.h"
 
@@ -24,214 +24,33 @@ constexpr double kBusyConfidence = 0.3;
 // That a rank is at fault which tells nothing: any other may hide behind it.
 constexpr double kNoDataConfidence = 0.5;
 
+// What is said of the ends of waits.
 class HangRule {
  public:
-  HangRule(const JobPicture& picture, const Hindrances& hindrances, const WaitGraphQuery& query)
+  // Args: must outlive this; ends: of the graph's waits.
+  HangRule(const JobPicture& picture, const Hindrances& hindrances, const WaitGraphQuery& query, const WaitGraph& graph,
+           const WaitEnds& ends)
       : picture_(picture),
         layout_(picture.layout()),
         names_(picture.names()),
         hindrances_(hindrances),
         query_(query),
-        graph_(BuildWaitGraph(picture, hindrances, query)),
-        num_ranks_(static_cast<uint32_t>(picture.ranks().size())) {
-    LookIntoStarted();
-  }
+        graph_(graph),
+        ends_(ends),
+        num_ranks_(static_cast<uint32_t>(picture.ranks().size())) {}
 
-  std::vector<Suspect> Find() {
-    std::vector<uint32_t> starts;
-    for (uint32_t i = 0; i < graph_.operations.size(); ++i) {
-      if (graph_.operations[i].is_stuck) starts.push_back(num_ranks_ + i);
-    }
-    if (starts.empty()) return {};
-    for (const std::vector<uint32_t>& sink : FindReachableSinks(graph_.edges, starts)) AddSink(sink);
-    LeaveOutLinksOfFrozen();
-    LeaveOutLaterSilence();
+  std::vector<Suspect> Suspects() const {
     std::vector<Suspect> suspects;
-    AddRankSuspect(Syndrome::kDead, gone_, &suspects);
-    AddRankSuspect(Syndrome::kNonCommHang, left_, &suspects);
-    AddRankSuspect(Syndrome::kNonCommHang, stopped_, &suspects);
-    AddRankSuspect(Syndrome::kNonCommHang, absent_, &suspects);
+    AddRankSuspect(Syndrome::kDead, ends_.gone, &suspects);
+    AddRankSuspect(Syndrome::kNonCommHang, ends_.left, &suspects);
+    AddRankSuspect(Syndrome::kNonCommHang, ends_.stopped, &suspects);
+    AddRankSuspect(Syndrome::kNonCommHang, ends_.absent, &suspects);
     AddCommHang(&suspects);
     AddCycles(&suspects);
     return suspects;
   }
 
  private:
-  void AddSink(const std::vector<uint32_t>& sink) {
-    if (sink.size() > 1) {
-      AddCycle(sink);
-    } else if (sink.front() < num_ranks_) {
-      AddRank(RankId(sink.front()));
-    } else {
-      AddStuckOperation(sink.front() - num_ranks_);
-    }
-  }
-
-  void AddRank(RankId rank) {
-    switch (hindrances_[rank]) {
-      case Hindrance::kGone:
-        has_ended_ = true;  // if it was a death, the death watch names it
-        if (!picture_.ranks()[rank].exit.is_broken()) left_.push_back(rank);
-        return;
-      case Hindrance::kSilent:
-        gone_.push_back(rank);
-        return;
-      case Hindrance::kStopped:
-        if (query_.silence.report_stopped) stopped_.push_back(rank);
-        return;
-      case Hindrance::kLeaving:
-        return;
-      case Hindrance::kUnseen:
-        unseen_.insert(rank);
-        return;
-      case Hindrance::kNone:
-        break;
-    }
-    if (!HasStopped(rank)) return;
-    if (IsSurelyMissing(rank)) {
-      absent_.push_back(rank);
-    } else {
-      unseen_.insert(rank);
-    }
-  }
-
-  // Whether the rank is known not to have begun an operation, and not to be inside of another that a missing report
-  // contained.
-  bool IsSurelyMissing(RankId rank) const {
-    const bool is_missing =
-        std::any_of(graph_.operations.begin(), graph_.operations.end(), [&](const PendingOperation& operation) {
-          return operation.is_stuck &&
-                 std::find(operation.missing.begin(), operation.missing.end(), rank) != operation.missing.end();
-        });
-    if (!is_missing || !query_.has_clock) return is_missing;
-    return !picture_.MayHideOperation(rank, picture_.ranks()[rank].last_progress - query_.hang.suspect_after,
-                                      picture_.last_progress() + query_.ReportDelay());
-  }
-
-  // A rank that does something elsewhere is late, but does not hang.
-  bool HasStopped(RankId rank) const {
-    return !query_.has_clock || query_.now - picture_.ranks()[rank].last_progress >= query_.hang.suspect_after;
-  }
-
-  void AddCycle(const std::vector<uint32_t>& sink) {
-    for (const uint32_t node : sink) {
-      if (node < num_ranks_) continue;
-      const PendingOperation& operation = graph_.operations[node - num_ranks_];
-      // No patience resolves a circle; this one only has to be no trick of reports under way.
-      if (!operation.is_stalled) return;
-    }
-    cycles_.push_back(sink);
-  }
-
-  // Operations from which no rank is known to be missing. Those of a communicator share its connections and wait for
-  // each other there (single sends and receives all with all), so they are looked into together.
-  void LookIntoStarted() {
-    data_of_.resize(graph_.operations.size());
-    std::map<model::CommunicatorId, std::vector<uint32_t>> started;
-    for (uint32_t i = 0; i < graph_.operations.size(); ++i) {
-      const PendingOperation& operation = graph_.operations[i];
-      if (operation.missing.empty() && operation.hindered.empty()) started[operation.communicator].push_back(i);
-    }
-    for (const auto& [communicator, operations] : started) LookInto(communicator, operations);
-  }
-
-  // If connections do not tell where the data is, those that may be missing are waited for.
-  void LookInto(model::CommunicatorId communicator, const std::vector<uint32_t>& operations) {
-    std::set<RankId> ranks;
-    for (const uint32_t i : operations) {
-      const PendingOperation& operation = graph_.operations[i];
-      ranks.insert(operation.inside.begin(), operation.inside.end());
-      ranks.insert(operation.doubtful.begin(), operation.doubtful.end());
-    }
-    data_.push_back(FindStuckData(picture_, communicator, {ranks.begin(), ranks.end()}, query_));
-    for (const uint32_t i : operations) {
-      data_of_[i] = static_cast<uint32_t>(data_.size() - 1);
-      if (data_.back().is_certain()) continue;
-      for (const RankId rank : graph_.operations[i].doubtful) graph_.edges[num_ranks_ + i].push_back(rank.value());
-    }
-  }
-
-  void AddStuckOperation(uint32_t index) {
-    const PendingOperation& operation = graph_.operations[index];
-    if (!operation.is_stuck) return;
-    stuck_.push_back(&operation);
-    if (IsLastInside(operation)) AddIfFrozen(operation);
-    AddData(data_of_[index]);
-    if (data_[data_of_[index]].has_connections) return;
-    // The only one that has not left is the one that does not go on.
-    if (IsLastInside(operation)) {
-      gpus_.insert(operation.inside.front());
-    } else {
-      out_of_sight_.push_back(&operation);
-    }
-  }
-
-  void AddData(uint32_t index) {
-    if (!added_data_.insert(index).second) return;
-    const StuckData& data = data_[index];
-    links_.insert(links_.end(), data.links.begin(), data.links.end());
-    gpus_.insert(data.gpus.begin(), data.gpus.end());
-    relays_.insert(data.relays.begin(), data.relays.end());
-    relays_.insert(data.absent.begin(), data.absent.end());
-    unseen_.insert(data.unsure.begin(), data.unsure.end());
-  }
-
-  // A rank that is left behind, and to which nothing is under way any more, does not look after its messages. Unless it
-  // has done so: sends and receives of a group end together, and it may wait for another one.
-  void AddIfFrozen(const PendingOperation& operation) {
-    const RankId rank = operation.inside.front();
-    const auto direction =
-        operation.kind == model::OperationKind::kSend ? model::Direction::kSend : model::Direction::kReceive;
-    const bool waits_for_group =
-        operation.peer.valid() && !IsUnderWay(rank, operation.communicator, direction, operation.peer);
-    if (!waits_for_group && !IsSentTo(rank, operation.communicator)) frozen_.insert(rank);
-  }
-
-  // Whether the rank says that messages to the peer, or from there, are under way.
-  bool IsUnderWay(RankId rank, model::CommunicatorId communicator, model::Direction direction, RankId peer) const {
-    return std::ranges::any_of(picture_.ConnectionsOf(rank, communicator), [&](const ConnectionState& state) {
-      return state.key.direction == direction && state.key.peer == peer &&
-             picture_.PhaseOf(rank, state) != model::TransferPhase::kIdle;
-    });
-  }
-
-  static bool IsLastInside(const PendingOperation& operation) {
-    return operation.num_finished > 0 && operation.inside.size() == 1 && operation.missing.empty() &&
-           operation.doubtful.empty() && operation.hindered.empty();
-  }
-
-  // Whether anything is under way to the rank on that communicator, by what its senders say.
-  bool IsSentTo(RankId rank, model::CommunicatorId communicator) const {
-    const std::vector<RankId>& ranks = layout_.communicators[communicator.index()].ranks;
-    return std::any_of(ranks.begin(), ranks.end(),
-                       [&](RankId sender) { return IsUnderWay(sender, communicator, model::Direction::kSend, rank); });
-  }
-
-  // What a frozen rank says is on the wire may have arrived long ago.
-  void LeaveOutLinksOfFrozen() {
-    const size_t num_links = links_.size();
-    std::erase_if(links_, [&](const StuckLink& link) { return frozen_.contains(link.from); });
-    if (links_.empty() && num_links > 0) gpus_ = frozen_;
-  }
-
-  // An agent may be away for reasons of its own. Of several hosts, those that fell silent first account for the stall;
-  // where a rank that can be seen has stopped, only if they fell silent before.
-  void LeaveOutLaterSilence() {
-    std::vector<RankId> seen = absent_;
-    seen.insert(seen.end(), stopped_.begin(), stopped_.end());
-    const auto heard_of = [&](RankId rank) { return picture_.hosts()[picture_.ranks()[rank].host].last_heard; };
-    SimTime first_silent = SimTime::Never();
-    for (const RankId rank : gone_) first_silent = std::min(first_silent, heard_of(rank));
-    std::erase_if(gone_, [&](RankId silent) {
-      const SimTime heard = heard_of(silent);
-      const bool is_later = heard > first_silent + query_.ReportDelay() || std::ranges::any_of(seen, [&](RankId rank) {
-                              return picture_.ranks()[rank].last_progress < heard + query_.ReportDelay();
-                            });
-      if (is_later) unseen_.insert(silent);
-      return is_later;
-    });
-  }
-
   // The operation that shows what the suspect is held for: the one that has waited the longest for these ranks.
   const PendingOperation* OldestWaitingFor(const std::vector<RankId>& ranks) const {
     const PendingOperation* oldest = nullptr;
@@ -362,10 +181,10 @@ class HangRule {
   // No other rank explains it: ranks that can't be seen, or of which reports are missing.
   void AddUnseen(std::vector<Suspect>* suspects) const {
     std::vector<RankId> silent;
-    for (const RankId rank : unseen_) {
+    for (const RankId rank : ends_.unseen) {
       if (hindrances_[rank] == Hindrance::kUnseen) silent.push_back(rank);
     }
-    const std::vector<RankId> all(unseen_.begin(), unseen_.end());
+    const std::vector<RankId> all(ends_.unseen.begin(), ends_.unseen.end());
     AddRankSuspect(silent.empty() ? Syndrome::kNonCommHang : Syndrome::kDead, silent.empty() ? all : silent, suspects);
     Suspect& suspect = suspects->back();
     suspect.confidence = 0.6;
@@ -432,26 +251,27 @@ class HangRule {
   }
 
   void AddCommHang(std::vector<Suspect>* suspects) const {
-    if (links_.empty() && gpus_.empty() && out_of_sight_.empty() && !unseen_.empty()) {
-      if (absent_.empty() && gone_.empty() && !has_ended_ && cycles_.empty()) AddUnseen(suspects);
+    if (ends_.links.empty() && ends_.gpus.empty() && ends_.out_of_sight.empty() && !ends_.unseen.empty()) {
+      if (ends_.absent.empty() && ends_.gone.empty() && !ends_.has_ended && ends_.cycles.empty()) AddUnseen(suspects);
       return;
     }
-    if (stuck_.empty()) return;
+    if (ends_.stuck.empty()) return;
     Suspect suspect;
     suspect.syndrome = Syndrome::kCommHang;
     suspect.confidence = 0.9;
-    const PendingOperation* oldest = *std::min_element(
-        stuck_.begin(), stuck_.end(), [](const auto* a, const auto* b) { return a->waiting_since < b->waiting_since; });
+    const PendingOperation* oldest =
+        *std::min_element(ends_.stuck.begin(), ends_.stuck.end(),
+                          [](const auto* a, const auto* b) { return a->waiting_since < b->waiting_since; });
     SetOperation(oldest, &suspect);
     const std::string what = OperationText(*oldest);
-    if (!links_.empty()) {
-      suspect.culprits = LocateStuckElement(layout_, links_);
+    if (!ends_.links.empty()) {
+      suspect.culprits = LocateStuckElement(layout_, ends_.links);
       suspect.sub_cause = SubCause::kNetwork;
       suspect.evidence.push_back(
-          {"connections with data sent that never arrived", static_cast<double>(links_.size()), 0, "connections"});
+          {"connections with data sent that never arrived", static_cast<double>(ends_.links.size()), 0, "connections"});
       suspect.summary = fmt::format("Data of {} was sent over {} and never arrived; {}", what,
                                     Describe(layout_, names_, suspect.culprits), Waiting());
-    } else if (!gpus_.empty() || (out_of_sight_.empty() && !relays_.empty())) {
+    } else if (!ends_.gpus.empty() || (ends_.out_of_sight.empty() && !ends_.relays.empty())) {
       NameGpu(what, &suspect);
     } else {
       NameHostOutOfSight(what, &suspect);
@@ -461,7 +281,7 @@ class HangRule {
 
   // Of several ranks that wait for their GPUs only one is at fault: it is named if it is known, or else their host.
   void NameGpu(const std::string& what, Suspect* suspect) const {
-    const std::set<RankId>& found = gpus_.empty() ? relays_ : gpus_;
+    const std::set<RankId>& found = ends_.gpus.empty() ? ends_.relays : ends_.gpus;
     const std::vector<RankId> ranks(found.begin(), found.end());
     std::set<HostId> hosts;
     for (const RankId rank : ranks) hosts.insert(layout_.ranks[rank.index()].host);
@@ -473,7 +293,7 @@ class HangRule {
       AddGpuCandidates(ranks, suspect);
       return;
     }
-    const bool is_sure = ranks.size() == 1 && !gpus_.empty();
+    const bool is_sure = ranks.size() == 1 && !ends_.gpus.empty();
     suspect->culprits = {is_sure ? model::RankCulprit(layout_, ranks.front()) : model::HostCulprit(*hosts.begin())};
     suspect->confidence = is_sure ? 0.9 : 0.7;
     suspect->summary = fmt::format("{} of {} is stuck inside {}; {}", is_sure ? "The GPU" : "A GPU",
@@ -484,7 +304,7 @@ class HangRule {
     std::vector<model::Candidate> candidates;
     for (const RankId rank : ranks) {
       std::string why = "no other rank is seen to keep its GPU from going on";
-      if (gpus_.empty()) why += ", except for GPUs of its host, which can't be seen";
+      if (ends_.gpus.empty()) why += ", except for GPUs of its host, which can't be seen";
       candidates.push_back(CandidateOf(rank, std::move(why)));
     }
     SetCandidates(std::move(candidates), suspect);
@@ -493,7 +313,7 @@ class HangRule {
   // Operations over NVLink have no messages: at best, all their ranks are on one host.
   void NameHostOutOfSight(const std::string& what, Suspect* suspect) const {
     std::map<HostId, std::set<RankId>> hosts;  // and their ranks inside
-    for (const PendingOperation* operation : out_of_sight_) {
+    for (const PendingOperation* operation : ends_.out_of_sight) {
       for (const RankId rank : operation->inside) hosts[layout_.ranks[rank.index()].host].insert(rank);
     }
     suspect->confidence = 0.5;
@@ -548,11 +368,11 @@ class HangRule {
   }
 
   void AddCycles(std::vector<Suspect>* suspects) const {
-    if (cycles_.empty()) return;
+    if (ends_.cycles.empty()) return;
     std::set<RankId> culprits;
     const PendingOperation* shown = nullptr;
     std::string text;
-    for (const std::vector<uint32_t>& cycle : cycles_) {
+    for (const std::vector<uint32_t>& cycle : ends_.cycles) {
       for (const uint32_t node : cycle) {
         if (node < num_ranks_) continue;
         shown = &graph_.operations[node - num_ranks_];
@@ -576,7 +396,7 @@ class HangRule {
   // Each rank of the circles, with what it waits in.
   void AddCycleCandidates(Suspect* suspect) const {
     std::map<RankId, const PendingOperation*> ranks;
-    for (const std::vector<uint32_t>& cycle : cycles_) {
+    for (const std::vector<uint32_t>& cycle : ends_.cycles) {
       const std::set<uint32_t> nodes(cycle.begin(), cycle.end());
       for (const uint32_t node : cycle) {
         if (node < num_ranks_) continue;
@@ -600,33 +420,19 @@ class HangRule {
   const model::PlaceNames& names_;
   const Hindrances& hindrances_;
   const WaitGraphQuery& query_;
-  WaitGraph graph_;
+  const WaitGraph& graph_;
+  const WaitEnds& ends_;
   uint32_t num_ranks_;
-
-  // Where the walks end.
-  std::vector<RankId> gone_;  // with their hosts
-  std::vector<RankId> left_;  // without an error
-  bool has_ended_ = false;    // a process, with an error or without
-  std::vector<RankId> stopped_;
-  std::vector<RankId> absent_;
-  std::vector<const PendingOperation*> stuck_;         // all have started
-  std::vector<const PendingOperation*> out_of_sight_;  // of them: nothing under way on the network
-  std::vector<std::vector<uint32_t>> cycles_;
-  std::vector<StuckLink> links_;
-  std::set<RankId> gpus_;
-  std::set<RankId> relays_;
-  std::set<RankId> frozen_;
-  std::vector<StuckData> data_;    // of operations from which no rank is known to be missing
-  std::vector<uint32_t> data_of_;  // [operation] index of data_; else of no meaning
-  std::set<uint32_t> added_data_;
-  std::set<RankId> unseen_;  // that may be the cause, for all that is missing of their reports
 };
 
 }  // namespace
 
 std::vector<Suspect> FindHangs(const JobPicture& picture, const Hindrances& hindrances, const WaitGraphQuery& query) {
   if (!MayHang(picture, query)) return {};
-  return HangRule(picture, hindrances, query).Find();
+  WaitGraph graph = BuildWaitGraph(picture, hindrances, query);
+  if (std::ranges::none_of(graph.operations, &PendingOperation::is_stuck)) return {};
+  const WaitEnds ends = FollowWaits(picture, hindrances, query, &graph);
+  return HangRule(picture, hindrances, query, graph, ends).Suspects();
 }
 
 }  // namespace fairlead::diagnosis::c4d

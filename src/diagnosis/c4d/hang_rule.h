@@ -2,7 +2,7 @@
 //
 // Problem     one rank that does not arrive stops its communicator, then the communicators of all its members, then the
 //             job. Thousands of operations are pending; one rank, or one link, is why.
-// Method      follow the waits (wait_graph.h) from operations stalled beyond their suspect time to where they end:
+// Method      follow the waits (wait_walks.h) from operations stalled beyond their suspect time to where they end:
 //               a rank that is inside of no operation   it never arrived: non_comm_hang (spec case B)
 //               one that is gone or silent              dead (case A)
 //               an operation that all have started      its data is stuck: comm_hang (case C), localised by
