@@ -51,7 +51,6 @@ enum class Precedence : uint8_t {
   kProtected,  // must not be stopped yet
   kAged,       // has waited for longer than any job should
   kSpent,      // runs, and has been restarted as often as it may
-  kPromoted,   // was stopped, and has waited for longer than it ran
   kByScore,
 };
 
@@ -144,14 +143,11 @@ class Aiturbo : public AllocationPolicy {
       const bool has_right =
           job.memory.start == StartKind::kAged || (!job.is_predictable && job.memory.start != StartKind::kBackfilled);
       if (is_young && has_right) return Precedence::kProtected;
-      // Jobs of known length have floors instead.
+      // Jobs of known length have turns instead.
       const bool is_spent = !job.is_predictable && RestartBudget(options_.restart_budget).IsSpent(job);
       return is_spent && job.memory.start != StartKind::kBackfilled ? Precedence::kSpent : Precedence::kByScore;
     }
-    const double waited_s = WaitedSeconds(snapshot, job);
-    if (job.executed_s <= 0 || job.memory.promoted_this_stop) return Precedence::kByScore;
-    const bool is_due = waited_s > std::max(MinRunSeconds(job), options_.age * job.executed_s);
-    return is_due ? Precedence::kPromoted : Precedence::kByScore;
+    return Precedence::kByScore;
   }
 
   static double WaitedSeconds(const AllocationSnapshot& snapshot, const AllocationJob& job) {
@@ -223,11 +219,8 @@ class Aiturbo : public AllocationPolicy {
     for (const AllocationJob& job : snapshot.jobs) precedences.push_back(PrecedenceOf(snapshot, job));
     PutAgedFirst(snapshot, menus, wanted, &precedences);
     for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) {
-      const AllocationJob& job = snapshot.jobs[j];
-      const bool is_promoted = precedences[j] == Precedence::kPromoted;
       plan->jobs[j].reason.is_aged = precedences[j] == Precedence::kAged;
-      plan->jobs[j].reason.was_promoted = is_promoted || plan->jobs[j].reason.is_aged;
-      plan->jobs[j].memory.promoted_this_stop = !job.is_running() && (is_promoted || job.memory.promoted_this_stop);
+      plan->jobs[j].reason.was_promoted = plan->jobs[j].reason.is_aged;
     }
     *num_first = static_cast<size_t>(
         std::ranges::count_if(precedences, [](Precedence precedence) { return precedence <= Precedence::kAged; }));

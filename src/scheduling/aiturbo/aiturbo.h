@@ -11,14 +11,13 @@
 //                         position among all by the level of attained service (ballots.h). Smaller number first. While
 //                         more than twice the cluster is waited for, patience grows in proportion: an hour of waiting
 //                         says less about a job then.
-//             2. protect  an unpredictable job that has run for less than min_run is not stopped; a stopped one that
-//                         has waited longer than max(min_run, age * executed) goes first, once per stop.
+//             2. protect  an unpredictable job that has run for less than min_run is not stopped.
 //             3. aged     a job that has waited for max(max_wait, age * executed) since its submission or last stop
 //                         goes before all but protected ones until it starts, and is then protected for min_run; the
 //                         longest waiting first, as many as fit into aged_share of the cluster with those that are
 //                         still protected so, but one at least: where everybody is aged, order would be by submission.
 //                         While one waits, jobs that start are not protected: what is free is used, and given back to
-//                         it.
+//                         it. One of known length claims no more than its fair share, if it can run on that.
 //             4. sizes    size_planner.h: what is wanted, fill, hysteresis; restart_budget.h: jobs with many restarts.
 //             5. place    packing.h: few nodes for each.
 // Cost        O((jobs * sizes + units) log jobs). See BM_Decide/aiturbo.
@@ -56,12 +55,12 @@ struct AiturboOptions {
   double hold_doubling = 8;
   // kappa: a growth has to save this many restarts. 0: no hysteresis.
   double restart_factor = 10;
-  // B: restarts that a job is to have at most, >= 0: restart_budget.h; failures and aged jobs are not held up by it.
+  // B: restarts that a job is to have at most, >= 0: restart_budget.h; aged jobs are not held up by it.
   // 0: as often as it pays. Lower: fewer restarts, worse times (docs/papers/aiturbo.md).
   double restart_budget = 20;
   // Time between two decisions without events, seconds. Hardly matters.
   double round_s = 240;
-  // A stopped job goes first when it has waited for `age` times what it has executed, and at least `min_run_s`. Lower:
+  // A stopped job goes first when it has waited for `age` times what it has executed, and at least `max_wait_s`. Lower:
   // long jobs come back sooner, at the cost of short ones.
   double age = 8;
   // An unpredictable job is not stopped earlier, seconds; nor before twice what its restart has cost.

@@ -358,19 +358,30 @@ TEST(AiturboTest, WhereManyWaitAnHourSaysLess) {
   }
 }
 
-// Executed 1000 s: after 8 * 1000 s of waiting it goes first, once.
-TEST(AiturboTest, AStoppedJobComesBackOnce) {
-  ExampleSnapshot example(1, 2);
-  AllocationJob& stopped = example.AddJob(2, 1, 1e6);
-  stopped.executed_s = 1000;
-  stopped.waiting_since = example.snapshot.now - SimDuration::FromSeconds(Seconds(8001));
-  example.AddJob(2, 1, 10);
+// Executed 2000 s: after 8 * 2000 s of waiting it goes first.
+TEST(AiturboTest, AStoppedJobComesBackAfterEightTimesWhatItRan) {
   const auto policy = CreateAiturbo().value();
-  const AllocationPlan plan = policy->Decide(example.snapshot).value();
-  EXPECT_TRUE(plan.jobs[0].reason.was_promoted);
-  EXPECT_THAT(GpusOf(plan), ElementsAre(2, 0));
-  example.snapshot.jobs[0].memory = plan.jobs[0].memory;
-  EXPECT_THAT(GpusOf(policy->Decide(example.snapshot).value()), ElementsAre(0, 2));
+  for (const auto& [waited_s, is_first] : {std::pair(15'999, false), std::pair(16'001, true)}) {
+    ExampleSnapshot example(1, 2);
+    AllocationJob& stopped = example.AddJobWith({{2, 0, 1.0}}, 1e6);
+    stopped.executed_s = 2000;
+    stopped.waiting_since = example.snapshot.now - SimDuration::FromSeconds(Seconds(waited_s));
+    example.AddJobWith({{2, 0, 1.0}}, 10);
+    const AllocationPlan plan = policy->Decide(example.snapshot).value();
+    EXPECT_EQ(plan.jobs[0].reason.was_promoted, is_first);
+    EXPECT_EQ(GpusOf(plan), (is_first ? std::vector<uint64_t>{2, 0} : std::vector<uint64_t>{0, 2})) << waited_s;
+  }
+}
+
+// Four jobs on eight GPUs, the first of which could use all of them, and has waited for too long.
+TEST(AiturboTest, WhoGoesFirstClaimsAFairShare) {
+  ExampleSnapshot example(2, 4);
+  AllocationJob& aged = example.AddJob(8, 1, 1e6);
+  aged.waiting_since = example.snapshot.now - SimDuration::FromSeconds(Seconds(20'000));
+  for (int j = 0; j < 3; ++j) example.AddJobWith({{2, 0, 1.0}}, 100);
+  const AllocationPlan plan = CreateAiturbo().value()->Decide(example.snapshot).value();
+  EXPECT_TRUE(plan.jobs[0].reason.is_aged);
+  EXPECT_THAT(GpusOf(plan), ElementsAre(2, 2, 2, 2));
 }
 
 TEST(AiturboTest, OptionsAreChecked) {
@@ -393,11 +404,11 @@ TEST(AiturboTest, WhoWeighsMoreGoesFirst) {
   EXPECT_EQ(GpusOf(policy->Decide(example.snapshot).value()), (std::vector<uint64_t>{0, 4}));
 }
 
-// A job that has to save, another like it and a short one on eight GPUs: the first falls from eight to half of its
-// share, 8 / 3, or 3 / 5 of eight where it weighs three.
-TEST(AiturboTest, FloorsAreByWeights) {
+// A job in its turn, another like it and a short one on eight GPUs: the first falls from eight to half of its share,
+// 8 / 3, or 3 / 5 of eight where it weighs three.
+TEST(AiturboTest, TurnsAreByWeights) {
   const auto policy = CreateAiturbo({}).value();
-  for (const auto& [weight, floor] : {std::pair(1.0, 1u), std::pair(3.0, 2u)}) {
+  for (const auto& [weight, turn] : {std::pair(1.0, 1u), std::pair(3.0, 2u)}) {
     ExampleSnapshot example(2, 4);
     for (int j = 0; j < 2; ++j) example.AddJob(8, 1, 1e5);
     AllocationJob& saving = example.snapshot.jobs[0];
@@ -408,7 +419,7 @@ TEST(AiturboTest, FloorsAreByWeights) {
     saving.current = {{HostId(0), 4, 0}, {HostId(1), 4, 0}};
     example.AddJobWith({{5, 0, 1.0}}, 10);
     const AllocationPlan plan = policy->Decide(example.snapshot).value();
-    EXPECT_EQ(plan.jobs[0].resources.num_gpus, floor) << weight;
+    EXPECT_EQ(plan.jobs[0].resources.num_gpus, turn) << weight;
     EXPECT_EQ(plan.jobs[2].resources.num_gpus, 5u);
   }
 }

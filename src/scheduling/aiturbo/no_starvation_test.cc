@@ -182,10 +182,10 @@ TEST(NoStarvationTest, BudgetsHold) {
   uint32_t most = 0;
   size_t num_jobs = 0;
   size_t num_over = 0;
-  for (uint64_t seed = 0; seed < 6; ++seed) {
+  for (uint64_t seed = 0; seed < 12; ++seed) {
     EndlessCluster cluster(options, seed);
     for (int i = 0; i < 400; ++i) {
-      cluster.Arrive(0.9);
+      cluster.Arrive(seed < 6 ? 0.9 : 1.5);
       cluster.Round();
     }
     num_jobs += cluster.voluntary_restarts().size();

@@ -17,11 +17,10 @@ constexpr uint32_t kFewRestarts = 2;
 // Of the time that a job has had resources: kept to one size for so long, it may change whatever its restarts. Lower:
 // more restarts of long jobs.
 constexpr double kLongestHold = 1.0 / 3;
-// Of a fair share.
-constexpr double kFloorPart = 0.5;
-constexpr double kStayPart = 1;
-
-uint64_t WholeGpus(double gpus) { return std::max<uint64_t>(1, static_cast<uint64_t>(gpus)); }
+// Of a fair share. Higher: fewer restarts of long jobs, others wait longer.
+constexpr double kTurnPart = 0.5;
+// Of the wanted GPUs: not worth a restart. Hardly matters.
+constexpr double kCrumb = 0.25;
 
 }  // namespace
 
@@ -36,6 +35,14 @@ double RestartBudget::PaceSeconds(const AllocationJob& job, double left_s) const
   return kRestartsEach * left_s / (kPaceFactor * most_ - job.num_restarts);
 }
 
+bool RestartBudget::TakesTurns(const AllocationJob& job) const {
+  return most_ > 0 && job.num_restarts >= kFewRestarts && job.num_restarts >= kReserve * most_;
+}
+
+double RestartBudget::TurnSeconds(const AllocationJob& job, double left_s) const {
+  return left_s / std::max(1.0, most_ - job.num_restarts);
+}
+
 bool RestartBudget::IsEscape(const AllocationJob& job, double saved_s) const {
   return saved_s >= job.executed_s * std::exp2(std::max(0.0, job.num_restarts - most_));
 }
@@ -44,8 +51,14 @@ bool RestartBudget::IsOverdue(const AllocationJob& job, double kept_s, double le
   return IsSpent(job) && kept_s >= kLongestHold * job.executed_s && saved_s >= left_s / 2;
 }
 
-uint64_t FloorGpus(double fair_share) { return WholeGpus(kFloorPart * fair_share); }
+double TurnGpus(double fair_share) { return kTurnPart * fair_share; }
 
-uint64_t StayGpus(double fair_share) { return WholeGpus(kStayPart * fair_share); }
+uint64_t StayGpus(double room) { return static_cast<uint64_t>(2 * room); }
+
+uint64_t LessGpus(uint64_t num_gpus) { return num_gpus / 2; }
+
+bool IsCrumb(uint64_t num_gpus, uint64_t wanted_gpus) {
+  return static_cast<double>(num_gpus) < kCrumb * static_cast<double>(wanted_gpus);
+}
 
 }  // namespace fairlead::scheduling::aiturbo

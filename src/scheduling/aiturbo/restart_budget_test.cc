@@ -39,6 +39,21 @@ TEST(RestartBudgetTest, ChangesAreSpreadOverWhatIsLeft) {
   EXPECT_EQ(budget.PaceSeconds(JobThatRan(1000, 15), 48'000), std::numeric_limits<double>::infinity());
 }
 
+// A job that has 5000 s left and five restarts: each of its turns takes 1000 s, and the last one ends it.
+TEST(RestartBudgetTest, TurnsLastUntilTheEnd) {
+  const RestartBudget budget(20);
+  EXPECT_FALSE(budget.TakesTurns(JobThatRan(1000, 14)));
+  EXPECT_FALSE(RestartBudget(0).TakesTurns(JobThatRan(1000, 1000)));
+  double left_s = 5000;
+  for (uint32_t n = 15; n < 20; ++n) {
+    ASSERT_TRUE(budget.TakesTurns(JobThatRan(1000, n)));
+    EXPECT_DOUBLE_EQ(budget.TurnSeconds(JobThatRan(1000, n), left_s), 1000) << n;
+    left_s -= 1000;
+  }
+  EXPECT_DOUBLE_EQ(left_s, 0);
+  EXPECT_DOUBLE_EQ(budget.TurnSeconds(JobThatRan(1000, 30), 5000), 5000);
+}
+
 TEST(RestartBudgetTest, EscapesBecomeDearerBeyondTheBudget) {
   const RestartBudget budget(20);
   EXPECT_TRUE(budget.IsEscape(JobThatRan(1000, 20), 1000));
@@ -74,7 +89,11 @@ class OneLongJob {
                   [&](const AllocationJob& job) { return job.id != JobId(0) && job.is_running(); });
     return plan.jobs[0].resources.num_gpus;
   }
-  void AddShort() { example_.AddJobWith({{2, 0, 1.0}}, 100).id = JobId(next_++); }
+  void AddShort() {
+    AllocationJob& job = example_.AddJobWith({{2, 0, 1.0}}, 100);
+    job.id = JobId(next_++);
+    job.submission = job.waiting_since = example_.snapshot.now;
+  }
   AllocationJob& job() { return example_.snapshot.jobs[0]; }
 
  private:
@@ -94,8 +113,9 @@ TEST(RestartBudgetTest, ALongJobAmongShortOnesStaysWithinItsBudget) {
     if (budget == 0) {
       EXPECT_GT(cluster.job().num_restarts, 20u);
     } else {
-      // Escapes at the beginning, when it has hardly run, are beside it.
-      EXPECT_LE(cluster.job().num_restarts, 13u);
+      // From four GPUs to eight it saves 125,000 s, in 60,000 s: beyond the budget it escapes twice, and makes room
+      // for short ones that have waited for long twice.
+      EXPECT_LE(cluster.job().num_restarts, 14u);
     }
   }
 }
@@ -113,6 +133,43 @@ TEST(RestartBudgetTest, AJobEscapesFromATinySize) {
   larger.job().executed_s = larger.job().attained_service = 50'000;
   larger.job().current = {{HostId(0), 4, 0}, {HostId(1), 3, 0}};
   EXPECT_EQ(larger.Decide(), 7u);
+}
+
+// A long job on eight GPUs that could use all of them, and a short one of `gpus`. Returns what the long one gets.
+uint64_t BesideAShortJob(uint32_t gpus, uint32_t restarts, uint32_t held, double kept_s) {
+  ExampleSnapshot example(2, 4);
+  AllocationJob& job = example.AddJob(8, 1, 1e6);
+  job.num_restarts = restarts;
+  job.executed_s = job.attained_service = 1e5;
+  job.resized_at = job.waiting_since = example.snapshot.now - SimDuration::FromSeconds(Seconds(kept_s));
+  if (held > 0) job.current.push_back({HostId(0), std::min(held, 4u), 0});
+  if (held > 4) job.current.push_back({HostId(1), held - 4, 0});
+  example.AddJobWith({{gpus, 0, 1.0}}, 100);
+  const AllocationPlan plan = CreateAiturbo().value()->Decide(example.snapshot).value();
+  ExpectLegal(example.snapshot, plan);
+  return plan.jobs[0].resources.num_gpus;
+}
+
+TEST(RestartBudgetTest, WhoHasToSaveStartsWholeOrNotAtAll) {
+  EXPECT_EQ(BesideAShortJob(5, 1, 0, 1000), 3u) << "has few restarts";
+  EXPECT_EQ(BesideAShortJob(5, 16, 0, 1000), 0u);
+}
+
+// It has 125,000 s left, and four restarts: its turn of 31,250 s is over.
+TEST(RestartBudgetTest, WhoHasToSaveLosesByHalves) {
+  EXPECT_EQ(BesideAShortJob(1, 1, 8, 32'000), 7u) << "has few restarts";
+  EXPECT_EQ(BesideAShortJob(1, 16, 8, 32'000), 4u);
+  EXPECT_EQ(BesideAShortJob(5, 16, 8, 32'000), 3u);
+  EXPECT_EQ(BesideAShortJob(7, 16, 8, 32'000), 0u) << "a GPU of the eight that it wants is no more worth a restart";
+}
+
+// There is room for turns of two GPUs, half of half a cluster, and for those that have twice as many already.
+TEST(RestartBudgetTest, ATurnIsKeptWhateverComes) {
+  EXPECT_EQ(BesideAShortJob(6, 16, 2, 1000), 2u);
+  EXPECT_EQ(BesideAShortJob(8, 16, 2, 1000), 2u);
+  EXPECT_EQ(BesideAShortJob(8, 16, 4, 1000), 4u);
+  EXPECT_EQ(BesideAShortJob(6, 16, 8, 1000), 2u);
+  EXPECT_EQ(BesideAShortJob(6, 20, 8, 1000), 8u) << "its last turn";
 }
 
 // Others have restarted it far beyond its budget, and it has one GPU of an empty cluster. It keeps to that for a

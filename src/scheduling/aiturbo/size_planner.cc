@@ -37,10 +37,8 @@ class Planner {
   void Run() {
     const auto first = std::span(order_).first(rules_.num_first);
     const auto rest = std::span(order_).subspan(rules_.num_first);
-    for (const uint32_t j : first) GrantWanted(j);
-    double protected_gpus = 0;
-    for (const uint32_t j : rest) protected_gpus += HasToSave(j) ? FairShare(j) : 0;
-    for (const uint32_t j : rest) GrantFloor(j, &protected_gpus);
+    for (const uint32_t j : first) GrantFirst(j);
+    GrantTurns(rest);
     for (const uint32_t j : rest) GrantWanted(j);
     std::vector<uint32_t> growing;
     for (const uint32_t j : order_) {
@@ -65,12 +63,21 @@ class Planner {
   bool Fits(uint32_t j, uint32_t choice) const {
     return ResourcesAt(j, choice).Fits(room_ + ResourcesAt(j, given_[j]));
   }
-  // Of a job that runs.
-  double LeftSeconds(uint32_t j) const { return Job(j).remaining_iterations * SecondsAt(j, *menus_[j].current()); }
-  bool HasToSave(uint32_t j) const {
-    return menus_[j].current() && Job(j).is_predictable && Job(j).memory.start != StartKind::kBackfilled &&
-           budget_.HasToSave(Job(j), LeftSeconds(j));
+  bool IsFirst(uint32_t j) const { return places_[j] < rules_.num_first; }
+  // At its size, or at the one that it wants while it waits.
+  double LeftSeconds(uint32_t j) const {
+    return Job(j).remaining_iterations * SecondsAt(j, menus_[j].current().value_or(wanted_[j]));
   }
+  bool HasToSave(uint32_t j) const {
+    if (!Job(j).is_predictable || Job(j).memory.start == StartKind::kBackfilled) return false;
+    return budget_.HasToSave(Job(j), LeftSeconds(j));
+  }
+  bool TakesTurns(uint32_t j) const { return Job(j).is_predictable && budget_.TakesTurns(Job(j)); }
+  bool IsInTurn(uint32_t j) const {
+    return menus_[j].current() && TakesTurns(j) && HasToSave(j) &&
+           SecondsSinceChange(j) < budget_.TurnSeconds(Job(j), LeftSeconds(j));
+  }
+  double SecondsSinceChange(uint32_t j) const { return (snapshot_.now - Job(j).resized_at).seconds().value(); }
   // Each `doubling` restarts double the hold.
   double HoldSeconds(uint32_t j, double doubling) const {
     if (doubling <= 0) return rules_.hold_s;
@@ -80,7 +87,7 @@ class Planner {
   bool IsHeld(uint32_t j, uint32_t choice) const {
     if (!menus_[j].current()) return false;
     if (!Job(j).is_predictable) return budget_.IsSpent(Job(j));
-    const double resized_s = (snapshot_.now - Job(j).resized_at).seconds().value();
+    const double resized_s = SecondsSinceChange(j);
     if (!HasToSave(j)) return resized_s < HoldSeconds(j, rules_.hold_doubling);
     const double saved_s = LeftSeconds(j) - Job(j).remaining_iterations * SecondsAt(j, choice);
     if (budget_.IsOverdue(Job(j), resized_s, LeftSeconds(j), saved_s)) return resized_s < rules_.hold_s;
@@ -97,31 +104,75 @@ class Planner {
     return Job(j).weight / total_weight_ * static_cast<double>(TotalCapacity(snapshot_).num_gpus);
   }
 
-  // Takes it off `room`: what is left of the fair shares of all that have to save.
-  void GrantFloor(uint32_t j, double* room) {
-    if (!HasToSave(j)) return;
-    const uint32_t current = *menus_[j].current();
-    Resources most = ResourcesAt(j, current);
-    const bool stays = most.num_gpus <= StayGpus(FairShare(j)) || budget_.IsSpent(Job(j));
-    if (!stays) most.num_gpus = std::min(most.num_gpus, FloorGpus(FairShare(j)));
-    const auto floor = stays && Fits(j, current) ? current : FastestWithin(j, most);
-    if (!floor || *room <= 0) return;
-    Give(j, *floor);
-    *room -= static_cast<double>(ResourcesAt(j, *floor).num_gpus);
+  // A job that starts before others have what they want claims its fair share, or its smallest size if that is more.
+  void GrantFirst(uint32_t j) {
+    if (Job(j).is_running() || !Job(j).is_predictable) return GrantWanted(j);
+    const uint64_t least = std::max<uint64_t>(menus_[j].size(0).num_gpus, 1);
+    Resources most = ResourcesAt(j, wanted_[j]);
+    most.num_gpus = std::min(most.num_gpus, std::max(least, static_cast<uint64_t>(FairShare(j))));
+    if (const auto claim = FastestWithin(j, most)) Give(j, *claim);
+  }
+
+  // What the turns of all have, the longest first; each as much of its size as is left.
+  void GrantTurns(std::span<const uint32_t> jobs) {
+    std::vector<uint32_t> turns;
+    for (const uint32_t j : jobs) {
+      if (TakesTurns(j)) turn_room_ += TurnGpus(FairShare(j));
+      if (IsInTurn(j)) turns.push_back(j);
+    }
+    if (turn_room_ > 0) turn_room_ = std::max(turn_room_, 1.0);
+    std::ranges::stable_sort(turns, {}, [&](uint32_t j) { return Job(j).running_since; });
+    for (const uint32_t j : turns) {
+      Resources most = ResourcesAt(j, *menus_[j].current());
+      const bool is_kept = most.num_gpus <= StayGpus(turn_room_) || (turn_room_ >= 1 && budget_.IsSpent(Job(j)));
+      const bool is_whole = is_kept && Fits(j, *menus_[j].current());
+      most.num_gpus = is_kept ? LessGpus(most.num_gpus) : static_cast<uint64_t>(turn_room_);
+      const auto part = is_whole ? menus_[j].current() : FastestWithin(j, most);
+      if (!part || ResourcesAt(j, *part).empty()) continue;
+      Give(j, *part);
+      TakeTurn(j);
+    }
+  }
+  void TakeTurn(uint32_t j) {
+    turn_room_ = std::max(0.0, turn_room_ - static_cast<double>(ResourcesAt(j, given_[j]).num_gpus));
+    has_turns_ = true;
+  }
+
+  // A job that waits and has to save starts as it wants to, or not at all; and if it needs a turn, only if there is
+  // one, or nobody else has any.
+  void StartSaving(uint32_t j) {
+    if (!Fits(j, wanted_[j])) return;
+    const bool has_room = static_cast<double>(ResourcesAt(j, wanted_[j]).num_gpus) <= turn_room_;
+    if (TakesTurns(j) && has_turns_ && !has_room) return;
+    Give(j, wanted_[j]);
+    if (TakesTurns(j)) TakeTurn(j);
+  }
+
+  // A job that has to save and can't keep what it has: its turn's part, or half of it at once, if that is worth a
+  // restart.
+  void BackOff(uint32_t j) {
+    backs_off_[j] = true;
+    if (given_[j] != kNone) return;
+    Resources most = ResourcesAt(j, *menus_[j].current());
+    most.num_gpus = LessGpus(most.num_gpus);
+    const auto less = FastestWithin(j, most);
+    if (less && !IsCrumb(ResourcesAt(j, *less).num_gpus, ResourcesAt(j, wanted_[j]).num_gpus)) Give(j, *less);
   }
 
   void GrantWanted(uint32_t j) {
+    const bool saves = !IsFirst(j) && HasToSave(j);
     uint32_t wanted = wanted_[j];
     const auto current = menus_[j].current();
+    if (saves && !current) return StartSaving(j);
+    if (saves && !Fits(j, *current)) return BackOff(j);
     if (IsHeld(j, wanted) && Fits(j, *current)) {
       plan_.jobs[j].reason.was_held = *current != wanted;
       wanted = *current;
     }
     if (Fits(j, wanted)) {
       Give(j, wanted);
-    } else if (given_[j] != kNone) {
-      backs_off_[j] = !Fits(j, *current);
-      if (!backs_off_[j]) Give(j, *current);
+    } else if (saves) {
+      Give(j, *current);
     } else if (Job(j).is_predictable) {
       if (const auto smaller = FastestWithin(j, ResourcesAt(j, wanted))) Give(j, *smaller);
     } else if (Fits(j, menus_[j].requested())) {
@@ -229,7 +280,9 @@ class Planner {
   Resources room_;
   std::vector<uint32_t> given_;  // [jobs] choice of the menu, or kNone
   double total_weight_ = 0;
-  std::vector<bool> backs_off_;   // [jobs] fell to its floor now
+  double turn_room_ = 0;          // GPUs for turns that nobody has yet
+  bool has_turns_ = false;        // somebody has
+  std::vector<bool> backs_off_;   // [jobs] lost some of what it had now, to save restarts
   std::vector<uint32_t> places_;  // [jobs] in the order
 };
 

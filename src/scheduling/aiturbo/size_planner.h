@@ -6,7 +6,7 @@
 // Notation    T(k) -> time of an iteration at choice k of the job's menu;  kappa -> restart_factor.
 // Method      1. grant    in order the wanted size if it fits; a predictable job otherwise what is free; others
 //                         what they request, or nothing. Jobs that have to save restarts (restart_budget.h) have
-//                         their floors before all but the first, and fall to them when their size does not fit
+//                         their turns before all but the first, start whole, and lose by halves
 //             2. fill     while resources are free, a faster choice m to the predictable running job n with the
 //                         largest (T(n) / T(m) - 1) / (units more), while that is at least fill_min
 //             3. restrain growth of a running job that saves less than kappa restarts is undone; shrinkages are undone
@@ -36,7 +36,7 @@ struct SizeRules {
   double hold_s = 300;
   double hold_doubling = 0;   // restarts after which the hold of a job is twice as long; 0: never
   double restart_budget = 0;  // of each job (restart_budget.h); 0: no limit
-  size_t num_first = 0;       // jobs at the beginning of the order that go before the floors of others
+  size_t num_first = 0;       // jobs at the beginning of the order that go before the turns of others
 };
 
 // Args: menus [jobs]; wanted [jobs] choice of the menu.
