@@ -106,7 +106,7 @@ struct JobMemory {
   uint32_t queue = 0;                    // of a multi-level queue, 0 = served first
   SimTime queue_since;                   // when it entered this queue
   uint64_t queue_order = 0;              // among those that entered it at the same time
-  bool promoted_this_stop = false;       // has had its turn for waiting long, since it was last stopped
+  bool stopped_by_policy = false;        // waits, as a plan took all that it had; not since its nodes failed
   StartKind start = StartKind::kUsual;   // of a running job
   double score = 0;                      // accumulated over rounds
   std::optional<uint32_t> size;          // [sizes] that it is to run at, where a policy changes it in small moves

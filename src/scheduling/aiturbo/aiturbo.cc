@@ -192,10 +192,12 @@ class Aiturbo : public AllocationPolicy {
     bool has_aged = false;
     for (const JobGrant& grant : plan->jobs) has_aged |= grant.nodes.empty() && grant.reason.is_aged;
     for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) {
+      const AllocationJob& job = snapshot.jobs[j];
       JobGrant& grant = plan->jobs[j];
+      grant.memory.stopped_by_policy = grant.nodes.empty() && (job.is_running() || job.memory.stopped_by_policy);
       if (grant.nodes.empty()) {
         grant.memory.start = StartKind::kUsual;
-      } else if (!snapshot.jobs[j].is_running()) {
+      } else if (!job.is_running()) {
         grant.memory.start = grant.reason.is_aged ? StartKind::kAged
                              : has_aged           ? StartKind::kBackfilled
                                                   : StartKind::kUsual;

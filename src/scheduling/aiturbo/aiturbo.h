@@ -55,7 +55,7 @@ struct AiturboOptions {
   double hold_doubling = 8;
   // kappa: a growth has to save this many restarts. 0: no hysteresis.
   double restart_factor = 10;
-  // B: restarts that a job is to have at most, >= 0: restart_budget.h; aged jobs are not held up by it.
+  // B: restarts that a job is to have at most, >= 0: restart_budget.h; failures and aged jobs are not held up by it.
   // 0: as often as it pays. Lower: fewer restarts, worse times (docs/papers/aiturbo.md).
   double restart_budget = 20;
   // Time between two decisions without events, seconds. Hardly matters.

@@ -27,7 +27,8 @@
 //                         of it as it has GPUs, the next one what is left; one that waits starts when there is enough
 //                         for it, or nobody else has a turn. Who has up to twice what is left keeps all of it, so that
 //                         turns don't shrink with each arrival; who has spent B too, as long as anything is left.
-//             A job of unknown length keeps its size anyway, and is only stopped; from B on it goes before others.
+//             A job whose nodes failed starts as if it had few restarts. One of unknown length keeps its size anyway,
+//             and is only stopped; from B on it goes before others.
 // Guarantees  while there is room for turns, restarts beyond B are escapes, at most log2(1 + L / E) of them, or
 //             overdue, at most one for each growth of E by a half, or make room for aged jobs, or follow a loss of
 //             nodes.

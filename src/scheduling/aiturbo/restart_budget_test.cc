@@ -136,12 +136,13 @@ TEST(RestartBudgetTest, AJobEscapesFromATinySize) {
 }
 
 // A long job on eight GPUs that could use all of them, and a short one of `gpus`. Returns what the long one gets.
-uint64_t BesideAShortJob(uint32_t gpus, uint32_t restarts, uint32_t held, double kept_s) {
+uint64_t BesideAShortJob(uint32_t gpus, uint32_t restarts, uint32_t held, double kept_s, bool failed = false) {
   ExampleSnapshot example(2, 4);
   AllocationJob& job = example.AddJob(8, 1, 1e6);
   job.num_restarts = restarts;
   job.executed_s = job.attained_service = 1e5;
   job.resized_at = job.waiting_since = example.snapshot.now - SimDuration::FromSeconds(Seconds(kept_s));
+  job.memory.stopped_by_policy = held == 0 && !failed;
   if (held > 0) job.current.push_back({HostId(0), std::min(held, 4u), 0});
   if (held > 4) job.current.push_back({HostId(1), held - 4, 0});
   example.AddJobWith({{gpus, 0, 1.0}}, 100);
@@ -153,6 +154,28 @@ uint64_t BesideAShortJob(uint32_t gpus, uint32_t restarts, uint32_t held, double
 TEST(RestartBudgetTest, WhoHasToSaveStartsWholeOrNotAtAll) {
   EXPECT_EQ(BesideAShortJob(5, 1, 0, 1000), 3u) << "has few restarts";
   EXPECT_EQ(BesideAShortJob(5, 16, 0, 1000), 0u);
+  EXPECT_EQ(BesideAShortJob(5, 16, 0, 1000, true), 3u) << "its nodes failed";
+}
+
+// Who stopped a job is known from one decision to the next, until it runs again.
+TEST(RestartBudgetTest, PlansNoteWhomTheyStop) {
+  ExampleSnapshot example(1, 4);
+  AllocationJob& job = example.AddJobWith({{4, 0, 1.0}}, 1e5);
+  job.current = {{HostId(0), 4, 0}};
+  job.executed_s = 1e5;
+  example.AddJobWith({{4, 0, 1.0}}, 10);
+  const auto policy = CreateAiturbo({}).value();
+  AllocationPlan plan = policy->Decide(example.snapshot).value();
+  ASSERT_TRUE(plan.jobs[0].nodes.empty());
+  EXPECT_TRUE(plan.jobs[0].memory.stopped_by_policy);
+  EXPECT_FALSE(plan.jobs[1].memory.stopped_by_policy);
+  example.Apply(plan, 60);
+  plan = policy->Decide(example.snapshot).value();
+  EXPECT_TRUE(plan.jobs[0].memory.stopped_by_policy) << "still";
+  std::erase_if(example.snapshot.jobs, [](const AllocationJob& other) { return other.is_running(); });
+  plan = policy->Decide(example.snapshot).value();
+  ASSERT_FALSE(plan.jobs[0].nodes.empty());
+  EXPECT_FALSE(plan.jobs[0].memory.stopped_by_policy);
 }
 
 // It has 125,000 s left, and four restarts: its turn of 31,250 s is over.

@@ -70,6 +70,7 @@ class Planner {
   }
   bool HasToSave(uint32_t j) const {
     if (!Job(j).is_predictable || Job(j).memory.start == StartKind::kBackfilled) return false;
+    if (!Job(j).is_running() && !Job(j).memory.stopped_by_policy) return false;
     return budget_.HasToSave(Job(j), LeftSeconds(j));
   }
   bool TakesTurns(uint32_t j) const { return Job(j).is_predictable && budget_.TakesTurns(Job(j)); }
