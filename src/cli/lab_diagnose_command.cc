@@ -13,6 +13,7 @@
 
 #include "base/nearest_word.h"
 #include "cli/command.h"
+#include "cli/lab_subcommands.h"
 #include "cli/named_choice.h"
 #include "cli/output_files.h"
 #include "cli/terminal_progress.h"
@@ -20,6 +21,7 @@
 #include "lab/free_page.h"
 #include "lab/jobs_server.h"
 #include "report/json_value.h"
+#include "report/number_format.h"
 #include "sim/scenario.h"
 
 namespace fairlead::cli {
@@ -57,9 +59,12 @@ Result<bool> Diagnose(LabDiagnoseOptions options) {
   FL_ASSIGN_OR_RETURN(const auto kinds, ParseKinds(options.faults));
   const std::string file = FindInputFile(options.file);
   FL_ASSIGN_OR_RETURN(const sim::Scenario scenario, sim::LoadScenario(file, {}));
-  if (scenario.jobs.empty()) return InvalidArgument(fmt::format("{}: expected a job, found none", file));
-  options.tour.faults =
-      lab::PlanTour(kinds, static_cast<uint32_t>(scenario.jobs.front().job.hosts.size()), options.iteration_s);
+  const size_t num_workers = scenario.jobs.empty() ? 0 : scenario.jobs.front().job.hosts.size();
+  if (num_workers < 2) {
+    return InvalidArgument(fmt::format("{}: expected a first job with hosts: [h0, h1, ..], found {}", file,
+                                       scenario.jobs.empty() ? "no job" : report::FormatCount(num_workers, "host")));
+  }
+  options.tour.faults = lab::PlanTour(kinds, static_cast<uint32_t>(num_workers), options.iteration_s);
   if (options.tour.lab.session.name.empty()) options.tour.lab.session.name = fmt::format("diagnose-{}", getpid());
   FL_ASSIGN_OR_RETURN(options.tour.lab.session.page, lab::FindFreePage());
   TerminalProgress bar;
@@ -110,6 +115,7 @@ void AddLabDiagnoseCommand(CLI::App* lab, Invocation* invocation) {
   diagnose->add_option("--iteration", options->iteration_s, "Approximate seconds of an iteration of the job")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();
+  AddTrainerOption(diagnose, &options->tour.lab.trainer);
   diagnose->add_option("--name", session.name, "Name of the lab; default: a unique one");
   diagnose->add_option("--run-dir", session.run_folder, "Folder with the state of labs")
       ->type_name("FOLDER")

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/lab_subcommands.h"
 #include "cli/output_files.h"
 #include "lab/lab_comparison.h"
 #include "lab/lab_folder.h"
@@ -37,7 +38,7 @@ struct LabRunCommandOptions {
   bool ecmp = false;
   bool fixed_shares = false;
   bool diagnose = false;
-  std::string trainer;
+  std::string trainer = lab::kFairleadTrainer;
   std::string trace;
   OutputOptions output;
 };
@@ -53,10 +54,7 @@ std::string TimelineOf(const lab::LabState& state, const lab::LabRecording& reco
 
 Status RunInLab(const LabRunCommandOptions& options) {
   FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare(options.output, {options.trace}));
-  std::string trainer = options.trainer;
-  if (trainer.empty()) {
-    FL_ASSIGN_OR_RETURN(trainer, lab::FindProgram("fairlead-trainer"));
-  }
+  FL_ASSIGN_OR_RETURN(const std::string trainer, lab::FindTrainer(options.trainer));
   FL_ASSIGN_OR_RETURN(const sim::Scenario scenario, sim::LoadScenario(FindInputFile(options.file), {}));
   // Looked at first, because opening makes a folder.
   FL_RETURN_IF_ERROR(lab::LabFolder::Look(options.run_folder, options.name).status());
@@ -109,6 +107,14 @@ Status RunInLab(const LabRunCommandOptions& options) {
 
 }  // namespace
 
+void AddTrainerOption(CLI::App* command, std::string* trainer) {
+  command
+      ->add_option("--trainer", *trainer,
+                   "Program of the workers: fairlead, nccl (NCCL's host code on CPUs, where it was built), or a path")
+      ->type_name("fairlead|nccl|FILE")
+      ->capture_default_str();
+}
+
 void AddLabRunCommand(CLI::App* lab, Invocation* invocation) {
   const auto options = std::make_shared<LabRunCommandOptions>();
   CLI::App* run =
@@ -129,10 +135,10 @@ void AddLabRunCommand(CLI::App* lab, Invocation* invocation) {
   run->add_flag("--fixed-shares", options->fixed_shares,
                 "Each queue pair of a connection carries an equal share; default: they share as their paths allow");
   run->add_flag("--diagnose", options->diagnose,
-                "Let trainers drive the profiler plugin as NCCL would, so that the controller can diagnose them");
+                "Let trainers drive the profiler plugin as NCCL would, so that the controller can diagnose them; with "
+                "--trainer nccl it is NCCL that does");
   run->add_flag("--simulate", options->simulate, "Also simulate the scenario under ECMP or crux+c4p, and print both");
-  run->add_option("--trainer", options->trainer, "Path of fairlead-trainer; default: beside this program")
-      ->check(CLI::ExistingFile);
+  AddTrainerOption(run, &options->trainer);
   run->add_option("--trace", options->trace,
                   "Write what jobs, links and the controller did, and what went bad, as a timeline for Perfetto "
                   "(ui.perfetto.dev) to FILE; - prints only the timeline")

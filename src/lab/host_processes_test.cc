@@ -119,7 +119,7 @@ TEST_F(HostProcesses, OneDirectionOfACableIsSlowedDownAndGoesBack) {
 
 TEST_F(HostProcesses, AConnectionHasAClassOfItsOwnUntilThatIsTakenAway) {
   const CableId cable(0u);
-  const ConnectionFilter filter{.from = 0x0a000001, .to = 0x0a000101, .port = 20'000};
+  const ConnectionFilter filter{.from = 0x0a000001, .to = 0x0a000101};
   for (int round = 0; round < 2; ++round) {
     ASSERT_TRUE(SlowConnections(state_, cable, 0, filter, 0.1).ok());
     EXPECT_NE(Show("h0", "class").find("class htb 1:fffe root"), std::string::npos) << Show("h0", "class");

@@ -189,7 +189,7 @@ Status LabFaultInjector::SlowConnection(const LabWorker& from, const LabWorker& 
     return InvalidArgument(fmt::format("job {}: worker {} has no connection to worker {}", from.plan.job,
                                        from.plan.worker, to.plan.worker));
   }
-  const ConnectionFilter filter{AddressOf(found->from), AddressOf(found->to), found->port};
+  const ConnectionFilter filter{AddressOf(found->from), AddressOf(found->to)};
   for (const CableId cable : CablesOf(from.host)) {
     FL_RETURN_IF_ERROR(SlowConnections(session_->state(), cable, kHostEnd, filter, share));
   }

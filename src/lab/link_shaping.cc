@@ -30,10 +30,10 @@ constexpr uint32_t kMixFactor = 0x27d4eb2f;
 
 // Offsets in a frame.
 constexpr uint32_t kTypeOfService = 14 + 1;
+constexpr uint32_t kTotalLength = 14 + 2;
 constexpr uint32_t kSourceAddress = 14 + 12;
 constexpr uint32_t kDestinationAddress = 14 + 16;
 constexpr uint32_t kPorts = 14 + 20;
-constexpr uint32_t kDestinationPort = 14 + 22;
 
 constexpr uint32_t kMemoryLevel = 0;  // words of the BPF machine's memory
 constexpr uint32_t kMemoryHash = 1;
@@ -141,13 +141,14 @@ std::vector<BpfInstruction> ConnectionProgram(const ConnectionFilter& filter) {
   constexpr uint16_t kLoadWord = BPF_LD | BPF_W | BPF_ABS;
   constexpr uint16_t kLoadHalf = BPF_LD | BPF_H | BPF_ABS;
   constexpr uint16_t kIsEqual = BPF_JMP | BPF_JEQ | BPF_K;
+  constexpr uint16_t kIsMore = BPF_JMP | BPF_JGT | BPF_K;
   // A jump counts the instructions that it passes over; all of these lead to the last one.
   return {{kLoadWord, 0, 0, kSourceAddress},
           {kIsEqual, 0, 5, filter.from},
           {kLoadWord, 0, 0, kDestinationAddress},
           {kIsEqual, 0, 3, filter.to},
-          {kLoadHalf, 0, 0, kDestinationPort},
-          {kIsEqual, 0, 1, filter.port},
+          {kLoadHalf, 0, 0, kTotalLength},
+          {kIsMore, 0, 1, kAnswerBytesMax},
           {BPF_RET | BPF_K, 0, 0, 1u << 16 | kSlowClass},
           {BPF_RET | BPF_K, 0, 0, 0}};
 }

@@ -45,15 +45,17 @@ std::string ShapingCommands(const LabPlan& plan, CableId cable, const std::strin
 // The line that gives a shaped interface another speed: `health` > 0 times its own.
 std::string SpeedCommand(const LabPlan& plan, CableId cable, const std::string& interface, double health);
 
-// One direction of all connections from one address to another that lead to a port: of a job, the data that a worker
-// sends to another one, and not what acknowledges the data of the other way.
+// Frames from one address to another that carry data: of a job, what a worker sends to another one, over whichever
+// connections, and not what answers the data of the other way.
 struct ConnectionFilter {
   uint32_t from = 0;  // IPv4, host byte order
   uint32_t to = 0;
-  uint16_t port = 0;  // of the receiver
 
   friend bool operator==(const ConnectionFilter&, const ConnectionFilter&) = default;
 };
+
+// Longer frames carry data, by the length of the IPv4 packet: headers take 80 bytes at most, and answers are short.
+inline constexpr uint32_t kAnswerBytesMax = 256;
 
 // The program that returns the class of slow connections where a frame is of one, else 0: then others decide.
 std::vector<BpfInstruction> ConnectionProgram(const ConnectionFilter& filter);

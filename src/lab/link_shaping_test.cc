@@ -39,8 +39,8 @@ uint32_t RunProgram(const std::vector<BpfInstruction>& program, std::string_view
         x = a;  // TAX
         break;
       case BPF_JMP:
-        EXPECT_EQ(BPF_OP(i.code), BPF_JEQ);
-        at += a == operand ? i.jump_true : i.jump_false;
+        EXPECT_TRUE(BPF_OP(i.code) == BPF_JEQ || BPF_OP(i.code) == BPF_JGT);
+        at += (BPF_OP(i.code) == BPF_JEQ ? a == operand : a > operand) ? i.jump_true : i.jump_false;
         break;
       case BPF_RET:
         return BPF_RVAL(i.code) == BPF_A ? a : i.operand;
@@ -132,9 +132,9 @@ TEST(LinkShaping, EveryLevelHasItsQueues) {
   EXPECT_NE(SpeedCommand(plan, CableId(0u), "p0", 0.5).find("rate 100000000bit ceil 100000000bit"), std::string::npos);
 }
 
-// Whatever else a frame contains: it belongs to the connection exactly if both addresses and the receiver's port match.
-TEST(LinkShaping, ASlowConnectionIsKnownByItsAddressesAndPort) {
-  const ConnectionFilter filter{.from = 0x0a000201, .to = 0x0a000501, .port = 20'003};
+// Whatever else a frame contains: it is slow exactly if both addresses match and it is longer than an answer.
+TEST(LinkShaping, ASlowConnectionIsKnownByItsAddressesAndItsData) {
+  const ConnectionFilter filter{.from = 0x0a000201, .to = 0x0a000501};
   const auto program = ConnectionProgram(filter);
   Random random(11);
   for (int i = 0; i < 200; ++i) {
@@ -142,11 +142,11 @@ TEST(LinkShaping, ASlowConnectionIsKnownByItsAddressesAndPort) {
     const auto put = [&](size_t offset, uint32_t value, size_t size) {
       for (size_t b = 0; b < size; ++b) frame[offset + b] = static_cast<char>(value >> 8 * (size - 1 - b));
     };
-    // Each of the three is right or off by one bit.
+    // Each of the three is right or off by one bit; the length by one byte.
     const uint32_t off = static_cast<uint32_t>(random.Below(8));
     put(14 + 12, filter.from ^ (off & 1), 4);
     put(14 + 16, filter.to ^ (off & 2), 4);
-    put(14 + 22, filter.port ^ (off & 4), 2);
+    put(14 + 2, off & 4 ? kAnswerBytesMax : kAnswerBytesMax + 1, 2);
     EXPECT_EQ(RunProgram(program, frame), off == 0 ? 0x1fffeu : 0u) << off;
   }
 }

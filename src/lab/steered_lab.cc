@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/steady_seconds.h"
-#include "lab/lab_programs.h"
 
 namespace fairlead::lab {
 
@@ -67,7 +66,7 @@ Result<std::unique_ptr<SteeredLab>> SteeredLab::Start(const std::string& file, c
                                                       const SteeredLabOptions& options, const std::atomic<bool>& stop) {
   FL_ASSIGN_OR_RETURN(const std::vector<std::string> spares, FindSpares(scenario));
   JobRunnerOptions runner_options;
-  FL_ASSIGN_OR_RETURN(runner_options.programs.trainer, FindProgram("fairlead-trainer"));
+  FL_ASSIGN_OR_RETURN(runner_options.programs.trainer, FindTrainer(options.trainer));
   FL_ASSIGN_OR_RETURN(runner_options.programs.steering_library, FindSteeringLibrary());
   FL_ASSIGN_OR_RETURN(runner_options.programs.profiler_plugin, FindProfilerPlugin());
   LabSessionOptions session_options = options.session;

@@ -23,15 +23,17 @@
 #include "lab/job_steering.h"
 #include "lab/jobs_server.h"
 #include "lab/lab_faults.h"
+#include "lab/lab_programs.h"
 #include "lab/lab_session.h"
 #include "sim/scenario.h"
 
 namespace fairlead::lab {
 
 struct SteeredLabOptions {
-  LabSessionOptions session;      // with a page
-  bool acts = true;               // steering does what it decides; false: findings are only shown
-  uint64_t checkpoint_every = 5;  // iterations
+  LabSessionOptions session;               // with a page
+  std::string trainer = kFairleadTrainer;  // as FindTrainer()
+  bool acts = true;                        // steering does what it decides; false: findings are only shown
+  uint64_t checkpoint_every = 5;           // iterations
 };
 
 class SteeredLab {

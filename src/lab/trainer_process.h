@@ -1,5 +1,11 @@
 // One trainer in a lab: a process in the network of its host, that ends with this one.
 //
+// A trainer is any program that is called `PROGRAM [--ccl=plugin] PLAN.json`, does what the plan says
+// (trainer/trainer_plan.h), records it on standard output (trainer/trainer.h, and a line {"connected": N} before),
+// obeys FAIRLEAD_TRAINER_CONTROL (trainer/trainer_control.h), ends by SIGTERM within a second, and with 0 when it is
+// done or stopped. There are two: fairlead-trainer, and nccl_lab_rank of tests/nccl_host, whose communication is
+// NCCL's.
+//
 //     PATH.json      its plan
 //     PATH.jsonl     what it records (trainer/trainer.h)
 //     PATH.log       what it says on standard error
@@ -18,7 +24,7 @@ namespace fairlead::lab {
 
 // What trainers are started with.
 struct TrainerPrograms {
-  std::string trainer;  // path of fairlead-trainer
+  std::string trainer;  // path of the program
   // Path of libfairlead-steer.so; trainers then ask the agent of their host. Empty: their connections are left to the
   // fabric's hashes.
   std::string steering_library;

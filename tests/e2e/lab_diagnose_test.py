@@ -48,6 +48,17 @@ class LabDiagnoseTest(unittest.TestCase):
         self.assertEqual(run.returncode, 2)
         self.assertIn("frozen_rank", run.stderr)
 
+    def test_a_job_that_does_not_say_where_it_is_is_refused(self):
+        with tempfile.NamedTemporaryFile(prefix="fl-diag-", suffix=".yaml", mode="w") as scenario:
+            text = (pathlib.Path(SOURCE_DIR) / "scenarios/lab-diagnosis.yaml").read_text()
+            scenario.write("".join(line for line in text.splitlines(keepends=True) if "hosts: [" not in line)
+                           .replace("../workloads", f"{SOURCE_DIR}/workloads"))
+            scenario.flush()
+            run = subprocess.run([PROGRAM, "lab", "diagnose", scenario.name], capture_output=True, text=True,
+                                 timeout=PATIENCE_S)
+        self.assertEqual(run.returncode, 2, run.stderr)
+        self.assertIn("hosts: [h0, h1, ..]", run.stderr)
+
     def test_a_hook_without_a_tour_says_so(self):
         with tempfile.TemporaryDirectory(prefix="fl-diag-") as folder:
             run = subprocess.run([PROGRAM, "lab", "hook", "--run-dir", folder], input="{}", capture_output=True,

@@ -25,4 +25,15 @@ Status WriteCheckpoint(const std::string& path, uint64_t iterations) {
   return WriteFileAtomically(path, fmt::format("{{\"iteration\": {}}}\n", iterations), Outlives::kProcess);
 }
 
+Status KeepCheckpoint(const TrainerPlan& plan, uint64_t done, std::atomic<bool>* wanted) {
+  if (plan.worker != 0) return OkStatus();
+  if (!plan.progress.empty()) {
+    FL_RETURN_IF_ERROR(WriteFileAtomically(plan.progress, fmt::format("{}\n", done), Outlives::kProcess));
+  }
+  const bool is_wanted = wanted != nullptr && wanted->exchange(false);
+  const bool is_due = plan.checkpoint_every != 0 && done % plan.checkpoint_every == 0;
+  if (plan.checkpoint.empty() || !(is_due || is_wanted)) return OkStatus();
+  return WriteCheckpoint(plan.checkpoint, done);
+}
+
 }  // namespace fairlead::lab

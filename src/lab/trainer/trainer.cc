@@ -16,7 +16,6 @@
 #include <thread>
 #include <vector>
 
-#include "base/file_writer.h"
 #include "base/steady_seconds.h"
 #include "lab/trainer/checkpoint.h"
 #include "lab/trainer/chunk.h"
@@ -421,18 +420,6 @@ void SleepFor(double seconds, const std::atomic<bool>& stop) {
   for (double now_s = SteadySeconds(); now_s < end_s && !stop; now_s = SteadySeconds()) {
     std::this_thread::sleep_for(std::chrono::duration<double>(std::min(kSleepMax, end_s - now_s)));
   }
-}
-
-// What worker 0 writes down after an iteration.
-Status KeepCheckpoint(const TrainerPlan& plan, uint64_t done, std::atomic<bool>* wanted) {
-  if (plan.worker != 0) return OkStatus();
-  if (!plan.progress.empty()) {
-    FL_RETURN_IF_ERROR(WriteFileAtomically(plan.progress, fmt::format("{}\n", done), Outlives::kProcess));
-  }
-  const bool is_wanted = wanted != nullptr && wanted->exchange(false);
-  const bool is_due = plan.checkpoint_every != 0 && done % plan.checkpoint_every == 0;
-  if (plan.checkpoint.empty() || !(is_due || is_wanted)) return OkStatus();
-  return WriteCheckpoint(plan.checkpoint, done);
 }
 
 }  // namespace

@@ -49,21 +49,24 @@ void PublishFile(const std::string& path, const std::string& content) {
   std::filesystem::rename(path + "~", path);
 }
 
-ncclComm_t JoinAll(const Place& place, const std::string& folder, const char* name) {
+ncclComm_t Join(const Place& place, const std::string& file, const char* name) {
   ncclUniqueId id;
-  const std::string path = folder + "/unique-id";
   if (place.rank == 0) {
     FAIRLEAD_NCCL(ncclGetUniqueId(&id));
-    PublishFile(path, std::string(id.internal, sizeof id.internal));
+    PublishFile(file, std::string(id.internal, sizeof id.internal));
   } else {
-    memcpy(id.internal, WaitForFile(path, sizeof id.internal).data(), sizeof id.internal);
+    memcpy(id.internal, WaitForFile(file, sizeof id.internal).data(), sizeof id.internal);
   }
-  FAIRLEAD_NCCL(cudaSetDevice(place.rank % 8));
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.commName = name;
   ncclComm_t communicator = nullptr;
   FAIRLEAD_NCCL(ncclCommInitRankConfig(&communicator, place.num_ranks, id, place.rank, &config));
   return communicator;
+}
+
+ncclComm_t JoinAll(const Place& place, const std::string& folder, const char* name) {
+  FAIRLEAD_NCCL(cudaSetDevice(place.rank % 8));
+  return Join(place, folder + "/unique-id", name);
 }
 
 DeviceBuffer::DeviceBuffer(size_t bytes) : bytes_(bytes) {

@@ -21,7 +21,10 @@ struct Place {
 };
 Place PlaceFromEnvironment();
 
-// A communicator of all ranks of the job, which meet by a file in `folder`. Args: name: of the communicator.
+// A communicator of ranks that meet by a file, which the first one makes. Args: file: its path; name: of the
+// communicator. The device is set.
+ncclComm_t Join(const Place& place, const std::string& file, const char* name);
+// The same of all ranks of the job, each with a device of its own, by a file in `folder`.
 ncclComm_t JoinAll(const Place& place, const std::string& folder, const char* name);
 
 // Memory of the simulated GPU.
