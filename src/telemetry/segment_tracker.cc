@@ -65,11 +65,12 @@ ProcessReport SegmentTracker::Look(const SegmentContents& contents, int64_t at_n
   report.at = HostTime(at_ns_);
   report.num_dropped = contents.num_dropped;
   report.num_damaged = contents.num_damaged;
+  may_tell_kernels_ = contents.wanted_events == 0 || (contents.wanted_events & kKernelEvents) != 0;
   FollowCommunicators(contents, &report);
   FollowOperations(contents);
   for (auto& [slot, communicator] : communicators_) {
     for (auto& [key, lane] : communicator.lanes) {
-      for (LaneItem& item : lane.items) item.is_over = IsOver(communicator, *item.operation, contents);
+      for (LaneItem& item : lane.items) item.is_over = IsOver(communicator, *item.operation);
     }
     if (communicator.is.num_ranks != 0) TellLanes(&communicator, place_in_report_.at(slot), &report);
   }
@@ -148,8 +149,7 @@ void SegmentTracker::FollowOperations(const SegmentContents& contents) {
   }
 }
 
-bool SegmentTracker::IsOver(const Communicator& communicator, const SegmentOperation& operation,
-                            const SegmentContents& contents) const {
+bool SegmentTracker::IsOver(const Communicator& communicator, const SegmentOperation& operation) const {
   if (states_[(operation.ticket - 1) % shm::kNumOperations].times_reported > 0) return true;
   if (communicator.is.is_finalized) return true;
   if (operation.enqueue_ended_ns == 0) return false;
@@ -158,8 +158,11 @@ bool SegmentTracker::IsOver(const Communicator& communicator, const SegmentOpera
   }
   const int64_t waited = at_ns_ - operation.enqueue_ended_ns;
   if (communicator.is.num_ranks == 1) return waited >= kSettleNs;
-  const bool may_tell = contents.wanted_events == 0 || (contents.wanted_events & kKernelEvents) != 0;
-  return !(communicator.tells_kernels && may_tell) && waited >= kUnreportedNs;
+  return !TellsKernels(communicator) && waited >= kUnreportedNs;
+}
+
+bool SegmentTracker::HasBegun(const Communicator& communicator, const SegmentOperation& operation) const {
+  return TellsKernels(communicator) ? operation.kernel_began_reported_ns != 0 : operation.num_parts > 0;
 }
 
 void SegmentTracker::TellLanes(Communicator* communicator, CommunicatorId id, ProcessReport* report) {
@@ -239,7 +242,7 @@ OperationRecord SegmentTracker::ToRecord(const Communicator& communicator, const
   if (operation.kernel_began_reported_ns != 0) {
     started_ns = OnHost(operation.kernel_began_gpu_ns, offset, enqueued_ns, operation.kernel_began_reported_ns);
   }
-  if (is_over || operation.num_parts > 0) record.started = HostTime(started_ns);
+  if (is_over || HasBegun(communicator, operation)) record.started = HostTime(started_ns);
   int64_t finished_ns = std::max(started_ns, operation.last_part_ended_ns);
   if (operation.kernel_ended_gpu_ns != 0 && operation.last_part_ended_ns != 0) {
     finished_ns = OnHost(operation.kernel_ended_gpu_ns, offset, started_ns, operation.last_part_ended_ns);

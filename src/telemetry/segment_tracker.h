@@ -89,8 +89,11 @@ class SegmentTracker {
   void FollowCommunicators(const SegmentContents& contents, ProcessReport* report);
   void FollowOperations(const SegmentContents& contents);
   void FollowConnections(const SegmentContents& contents, ProcessReport* report);
-  bool IsOver(const Communicator& communicator, const SegmentOperation& operation,
-              const SegmentContents& contents) const;
+  bool IsOver(const Communicator& communicator, const SegmentOperation& operation) const;
+  // Whether its kernel has begun. NCCL hands an operation to its proxies when it is enqueued, so that they have begun
+  // says nothing, unless kernels are not told of.
+  bool HasBegun(const Communicator& communicator, const SegmentOperation& operation) const;
+  bool TellsKernels(const Communicator& communicator) const { return communicator.tells_kernels && may_tell_kernels_; }
   void TellLanes(Communicator* communicator, model::CommunicatorId id, ProcessReport* report);
   model::ProgressRecord TellLane(const Communicator& communicator, const LaneKey& key, Lane* lane,
                                  model::CommunicatorId id, ProcessReport* report);
@@ -105,9 +108,10 @@ class SegmentTracker {
 
   SegmentTrackerOptions options_;
   std::optional<std::pair<int32_t, uint64_t>> process_;
-  bool skips_ = false;   // in this look
-  uint64_t number_ = 0;  // of the next report
-  int64_t at_ns_ = 0;    // of this look, and of those before
+  bool skips_ = false;             // in this look
+  bool may_tell_kernels_ = false;  // likewise
+  uint64_t number_ = 0;            // of the next report
+  int64_t at_ns_ = 0;              // of this look, and of those before
   int64_t before_ns_ = 0;
   std::optional<SimTime> since_;                    // of the look before the look before
   std::map<uint32_t, Communicator> communicators_;  // by slot

@@ -112,6 +112,45 @@ TEST_F(SegmentTrackerTest, OperationsFinishedOutOfTurnAreReportedAsPending) {
   EXPECT_EQ(report.progress[0].finished, 3u);
 }
 
+// The host runs ahead of its GPU: NCCL hands an operation to its proxies when it is enqueued, long before the kernel.
+TEST_F(SegmentTrackerTest, AnOperationBeginsWithItsKernelAndNotWithItsProxies) {
+  segment_.AddCommunicator(7, 4, 2);
+  shm::OperationSlot& first = segment_.AddOperation(0, 0, kExampleSecond);
+  HandMadeSegment::BeginKernel(first, 5, kExampleSecond);
+  HandMadeSegment::EndKernel(first, 6, kExampleSecond);
+  shm::OperationSlot& second = segment_.AddOperation(0, 1, 2 * kExampleSecond);
+  ++second.num_parts;
+  ++second.num_parts_live;
+  ProcessReport report = LookAt(9 * kExampleSecond);
+  ASSERT_THAT(report.operations, SizeIs(2));
+  EXPECT_EQ(report.operations[1].started, std::nullopt);
+  EXPECT_EQ(report.progress[0].started, 1u);
+  HandMadeSegment::BeginKernel(second, 7, 10 * kExampleSecond);
+  report = LookAt(11 * kExampleSecond);
+  EXPECT_NE(report.operations.back().started, std::nullopt);
+  EXPECT_EQ(report.progress[0].started, 2u);
+}
+
+// Where nothing is told of kernels, proxies are all that is known.
+TEST_F(SegmentTrackerTest, WithoutKernelsAnOperationBeginsWithItsProxies) {
+  for (const bool were_told : {false, true}) {
+    HandMadeSegment segment;
+    segment.AddCommunicator(7, 4, 2);
+    if (were_told) {
+      shm::OperationSlot& first = segment.AddOperation(0, 0, kExampleSecond);
+      HandMadeSegment::BeginKernel(first, 5, kExampleSecond);
+      HandMadeSegment::EndKernel(first, 6, kExampleSecond);
+      segment->header.wanted_events = 1;  // kernels are not among them any more
+    }
+    shm::OperationSlot& operation = segment.AddOperation(0, were_told ? 1 : 0, 2 * kExampleSecond);
+    ++operation.num_parts;
+    ++operation.num_parts_live;
+    SegmentTracker tracker({});
+    const ProcessReport report = tracker.Look(segment.Read(), 3 * kExampleSecond);
+    EXPECT_NE(report.operations.back().started, std::nullopt) << were_told;
+  }
+}
+
 // An operation with no report after it was enqueued.
 TEST_F(SegmentTrackerTest, WithoutParts) {
   segment_.AddCommunicator(7, 4, 2);
