@@ -117,6 +117,7 @@ void SegmentTracker::FollowCommunicators(const SegmentContents& contents, Proces
 // Puts the operations that have not been reported often enough into their lanes, in order of issue.
 void SegmentTracker::FollowOperations(const SegmentContents& contents) {
   for (auto& [slot, communicator] : communicators_) {
+    communicator.begun_launches.clear();
     for (auto& [key, lane] : communicator.lanes) lane.items.clear();
     communicator.lanes.try_emplace(LaneKey());
   }
@@ -125,7 +126,10 @@ void SegmentTracker::FollowOperations(const SegmentContents& contents) {
     OperationState& state = StateOf(operation);
     if (state.ticket != operation.ticket) state = {.ticket = operation.ticket};
     if (communicator.is.num_ranks == 0 || state.times_reported >= kTimesToTell) continue;
-    communicator.tells_kernels |= operation.kernel_began_reported_ns != 0;
+    if (operation.kernel_began_reported_ns != 0) {
+      communicator.tells_kernels = true;
+      AddLaunch({operation.enqueued_ns, operation.enqueue_ended_ns}, &communicator.begun_launches);
+    }
     communicator.num_issued = std::max(communicator.num_issued, operation.issue_index + 1);
     LaneKey key;
     if (IsTransfer(operation.kind)) key = {operation.kind, static_cast<uint32_t>(operation.root_or_peer)};
@@ -162,7 +166,20 @@ bool SegmentTracker::IsOver(const Communicator& communicator, const SegmentOpera
 }
 
 bool SegmentTracker::HasBegun(const Communicator& communicator, const SegmentOperation& operation) const {
-  return TellsKernels(communicator) ? operation.kernel_began_reported_ns != 0 : operation.num_parts > 0;
+  if (!TellsKernels(communicator)) return operation.num_parts > 0;
+  return operation.kernel_began_reported_ns != 0 ||
+         std::ranges::any_of(communicator.begun_launches, [&](const Launch& launch) {
+           return launch.Overlaps({operation.enqueued_ns, operation.enqueue_ended_ns});
+         });
+}
+
+void SegmentTracker::AddLaunch(Launch launch, std::vector<Launch>* launches) {
+  for (Launch& known : *launches) {
+    if (!known.Overlaps(launch)) continue;
+    known = {std::min(known.from_ns, launch.from_ns), std::max(known.to_ns, launch.to_ns)};
+    return;
+  }
+  launches->push_back(launch);
 }
 
 void SegmentTracker::TellLanes(Communicator* communicator, CommunicatorId id, ProcessReport* report) {

@@ -71,10 +71,17 @@ class SegmentTracker {
     std::vector<LaneItem> items;  // of one look
   };
   using EndKey = std::tuple<uint8_t, model::Direction, uint32_t>;  // channel, direction, peer
+  // Operations of a group are one launch of a kernel, and are being enqueued at the same time.
+  struct Launch {
+    int64_t from_ns = 0;
+    int64_t to_ns = 0;  // before from_ns: not yet known
+    bool Overlaps(const Launch& other) const { return from_ns <= other.to_ns && other.from_ns <= to_ns; }
+  };
   struct Communicator {
     SegmentCommunicator is;
     bool tells_kernels = false;
-    uint64_t num_issued = 0;  // operations of any kind, as far as seen
+    uint64_t num_issued = 0;             // operations of any kind, as far as seen
+    std::vector<Launch> begun_launches;  // whose kernels have begun, as far as not reported twice
     std::map<LaneKey, Lane> lanes;
     std::map<EndKey, SegmentConnection> ends;  // as they were when their sums were reported
     std::map<EndKey, uint32_t> torn;           // versions at the look before
@@ -91,8 +98,10 @@ class SegmentTracker {
   void FollowConnections(const SegmentContents& contents, ProcessReport* report);
   bool IsOver(const Communicator& communicator, const SegmentOperation& operation) const;
   // Whether its kernel has begun. NCCL hands an operation to its proxies when it is enqueued, so that they have begun
-  // says nothing, unless kernels are not told of.
+  // says nothing, unless kernels are not told of. And of those of a launch that share a channel it tells one after the
+  // other, each when the one before has ended: if one has begun, so have all.
   bool HasBegun(const Communicator& communicator, const SegmentOperation& operation) const;
+  static void AddLaunch(Launch launch, std::vector<Launch>* launches);
   bool TellsKernels(const Communicator& communicator) const { return communicator.tells_kernels && may_tell_kernels_; }
   void TellLanes(Communicator* communicator, model::CommunicatorId id, ProcessReport* report);
   model::ProgressRecord TellLane(const Communicator& communicator, const LaneKey& key, Lane* lane,

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
@@ -129,6 +130,27 @@ TEST_F(SegmentTrackerTest, AnOperationBeginsWithItsKernelAndNotWithItsProxies) {
   report = LookAt(11 * kExampleSecond);
   EXPECT_NE(report.operations.back().started, std::nullopt);
   EXPECT_EQ(report.progress[0].started, 2u);
+}
+
+// Of a group NCCL tells only the first on each channel while its kernel is stuck. What was enqueued after it is another
+// launch.
+TEST_F(SegmentTrackerTest, WhatWasEnqueuedTogetherBeginsTogether) {
+  segment_.AddCommunicator(7, 4, 2);
+  shm::OperationSlot& send = segment_.AddOperation(0, 0, kExampleSecond, shm::OperationKind::kSend, 1);
+  segment_.AddOperation(0, 0, kExampleSecond + 2, shm::OperationKind::kReceive, 1);
+  segment_.AddOperation(0, 0, kExampleSecond + 4, shm::OperationKind::kReceive, 3);
+  segment_.AddOperation(0, 0, kExampleSecond + 1000);
+  const auto num_begun = [&] {
+    const ProcessReport report = LookAt(9 * kExampleSecond);
+    EXPECT_THAT(report.operations, SizeIs(4));
+    return std::ranges::count_if(report.operations, [](const auto& o) { return o.started.has_value(); });
+  };
+  for (uint32_t slot = 0; slot < 4; ++slot) {
+    ++segment_->operations[slot].num_parts;
+    ++segment_->operations[slot].num_parts_live;
+  }
+  HandMadeSegment::BeginKernel(send, 5, 2 * kExampleSecond);
+  EXPECT_EQ(num_begun(), 3);
 }
 
 // Where nothing is told of kernels, proxies are all that is known.
