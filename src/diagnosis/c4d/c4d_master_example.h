@@ -69,15 +69,14 @@ class HandMadeJob {
     }
   }
 
-  // Rank `r` has begun its first send to `peer`, or its first receive from there, on "data 0", and may have finished
-  // it.
+  // Rank `r` is at this stage of its first send to `peer`, or its first receive from there, on "data 0".
   void BeginTransfer(uint32_t r, model::OperationKind kind, uint32_t peer, Stage stage = Stage::kStarted) {
     model::OperationRecord record;
     record.communicator = kData;
     record.kind = kind;
     record.peer = model::RankId(peer);
     record.enqueued = Now() + SimDuration(++num_records_);
-    record.started = record.enqueued;
+    if (stage >= Stage::kStarted) record.started = record.enqueued;
     if (stage == Stage::kFinished) record.finished = record.enqueued;
     pending_[r].push_back(record);
   }

@@ -261,6 +261,31 @@ TEST(C4dMasterTest, OfSeveralWithoutReportsEachIsACandidate) {
   EXPECT_NE(job.Open().front().candidates.front().why.find("reports"), std::string::npos);
 }
 
+// Seven ranks exchange first and reduce then, as seen of real NCCL; 7 does it the other way round. Transfers among the
+// seven wait for their groups, whether over at one end or at none, and messages of the reduction, which proxies have
+// posted already, for GPUs that have not begun it.
+TEST(C4dMasterTest, WhoReducesBeforeAnExchangeIsNamed) {
+  Job job;
+  job.Iterate(5);
+  using enum model::OperationKind;
+  using enum model::TransferPhase;
+  constexpr uint32_t kStrayed = 7;
+  job.Do(kStrayed, Job::kData, Stage::kStarted);
+  for (uint32_t r = 0; r < kStrayed; ++r) {
+    job.BeginTransfer(kStrayed, kSend, r, Stage::kEnqueued);
+    job.BeginTransfer(r, kReceive, kStrayed);
+    job.BeginTransfer(r, kSend, (r + 1) % kStrayed);
+    job.BeginTransfer((r + 1) % kStrayed, kReceive, r, r == 1 ? Stage::kStarted : Stage::kFinished);
+    job.Connect(r, model::Direction::kSend, r + 1, kSendWaitsForGpu);
+    job.Connect(r, model::Direction::kReceive, (r + 7) % 8, r == 0 ? kReceiveWaitsForGpu : kReceivePosted);
+  }
+  for (uint32_t r = 0; r < kStrayed; ++r) job.Do(r, Job::kData, Stage::kEnqueued);
+  job.Wait(kHangSeconds);
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_EQ(job.Open().front().syndrome, Syndrome::kMismatch) << job.Open().front().summary;
+  EXPECT_TRUE(IsRank(job.Open().front(), kStrayed)) << job.Open().front().summary;
+}
+
 // 4 waits for 0 in one operation, 0 for 4 in another, and all others are inside of both: nobody is in a minority.
 TEST(C4dMasterTest, OfACircleWithoutAMinorityEachIsACandidate) {
   Job job;

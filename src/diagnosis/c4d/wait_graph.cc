@@ -199,6 +199,26 @@ class Builder {
       if (inside.member.enqueued > oldest_unstarted_[rank]) continue;
       graph_.edges[rank.index()].push_back(num_ranks + inside.operation);
     }
+    AddWaitsForGroups();
+  }
+
+  // Sends and receives of a group end together: one that lacks nobody waits for others of its ranks, if those lack
+  // somebody.
+  void AddWaitsForGroups() {
+    const auto num_ranks = static_cast<uint32_t>(picture_.ranks().size());
+    std::set<RankId> waiting;
+    for (const Inside& inside : insides_) {
+      const bool is_transfer = graph_.operations[inside.operation].peer.valid();
+      if (is_transfer && !graph_.edges[num_ranks + inside.operation].empty()) waiting.insert(inside.member.rank);
+    }
+    for (uint32_t i = 0; i < graph_.operations.size(); ++i) {
+      const PendingOperation& operation = graph_.operations[i];
+      std::vector<uint32_t>& waited_for = graph_.edges[num_ranks + i];
+      const bool lacks_somebody = !waited_for.empty() || !operation.doubtful.empty();
+      if (!operation.peer.valid() || lacks_somebody) continue;
+      if (!std::ranges::all_of(operation.inside, [&](RankId rank) { return waiting.contains(rank); })) continue;
+      for (const RankId rank : operation.inside) waited_for.push_back(rank.value());
+    }
   }
 
   const JobPicture& picture_;

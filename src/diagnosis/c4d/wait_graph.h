@@ -2,7 +2,8 @@
 // not begun them.
 //
 // Notation    rank -> operation   the rank has started it and has not finished
-//             operation -> rank   the rank has not started it; or it is hindered: gone, silent, or stopped
+//             operation -> rank   the rank has not started it; or it is hindered: gone, silent, or stopped; or it is
+//                                 inside of a group's send or receive that lacks nobody, and of one that does
 // Method      only operations with a rank inside can keep ranks waiting. A hindered rank waits for none: its last
 //             report is out of date, or no excuse; but a silent one that was heard from inside when the operation was
 //             stuck already keeps nobody there. Where a report is missing that could contain more, a rank is
