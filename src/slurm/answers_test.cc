@@ -159,6 +159,7 @@ TEST(AnswersTest, StatesOfNodes) {
   for (const char* away :
        {"DOWN", "DOWN*", "IDLE*", "DOWN*+DRAIN", "IDLE+NOT_RESPONDING", "UNKNOWN", "FUTURE", "IDLE+POWERED_DOWN"}) {
     EXPECT_FALSE(read(away).is_up) << away;
+    EXPECT_EQ(read(away).is_unknown, std::string_view(away) == "UNKNOWN") << away;
   }
   EXPECT_TRUE(read("IDLE+DRAIN").is_drained && read("IDLE+DRAIN").is_up);
   EXPECT_TRUE(read("MIXED+DRAIN").is_busy && read("MIXED+DRAIN").is_drained);

@@ -37,6 +37,8 @@ class ProgramReader final : public ClusterReader {
 
   // The parts that writers look at again and again; errors as those of ReadJob().
   Result<Job> ReadJobLine(uint32_t id);  // as ReadAll() has it; and hosts that one that is pending requires or excludes
+  // Those that the user has given that name; as ReadAll() has them.
+  Result<std::vector<Job>> ReadJobsOf(uint32_t user, const std::string& name);
   Result<std::string> ReadComment(uint32_t id);  // its user's, byte by byte; of one that is a single job
   Result<Node> ReadNode(const std::string& name);
   Result<std::vector<Reservation>> ReadReservations();

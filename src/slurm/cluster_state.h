@@ -71,7 +71,8 @@ struct Node {
   bool is_busy = false;     // jobs have parts of it, or are being ended there
   uint32_t num_gpus = 0;
   std::vector<std::string> partitions;
-  std::string reason;  // why it is drained or down, in the words of who did that
+  std::string reason;       // why it is drained or down, in the words of who did that
+  bool is_unknown = false;  // slurmctld has begun lately and not heard of it: what ran there may run on
 
   friend bool operator==(const Node&, const Node&) = default;
 };

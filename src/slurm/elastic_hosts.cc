@@ -64,10 +64,12 @@ std::vector<controller::HostStateChanged> ElasticHosts::LookAtHosts(
   }
   std::map<HostId, controller::HostState> states;
   open_.clear();
+  has_unknown_ = false;
   for (const Node& node : state.nodes) {
     const HostId host = fabric_.FindHost(node.name);
-    if (!host.valid() || !hosts_.contains(host) || !node.is_up) continue;
-    const bool has_room = !node.is_drained && !taken.contains(node.name);
+    if (!host.valid() || !hosts_.contains(host) || !(node.is_up || node.is_unknown)) continue;
+    has_unknown_ |= node.is_unknown;
+    const bool has_room = node.is_up && !node.is_drained && !taken.contains(node.name);
     states[host] = has_room ? controller::HostState::kUp : controller::HostState::kDraining;
     if (has_room) open_.insert(host);
   }

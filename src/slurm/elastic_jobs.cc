@@ -21,6 +21,8 @@ constexpr double kRestartCostMaxS = 3600;
 constexpr double kRestartWeight = 0.5;
 // Iterations of a job that has just started are not those to come.
 constexpr double kSettlingS = 15;
+// Then it writes no checkpoint, either.
+constexpr SimDuration kStandsStill(60'000'000'000);
 // A job that runs on has something left, whatever was declared.
 constexpr double kMostDone = 0.98;
 // Operations on a job that may fail until it is left alone.
@@ -55,6 +57,7 @@ struct ElasticJobs::Entry {
     std::optional<double> first_steps;  // as reported when it was first seen
     std::optional<SimTime> window;      // begins where steps were seen
     double window_steps = 0;
+    SimDuration longest_pause;  // between two looks at which steps were seen
   };
 
   JobId id;
@@ -249,9 +252,15 @@ std::optional<Operation> ElasticJobs::Fail(uint32_t job, const std::string& why,
   return back.ok() && is_waiting ? std::optional<Operation>(*std::move(back)) : std::nullopt;
 }
 
-bool ElasticJobs::HasCheckpointFile(uint32_t job) const {
+bool ElasticJobs::WritesCheckpoints(uint32_t job, SimTime now) const {
   const auto found = entries_.find(job);
-  return found != entries_.end() && !found->second->wish.checkpoint_file.empty();
+  if (found == entries_.end() || found->second->wish.checkpoint_file.empty()) return false;
+  const Entry& entry = *found->second;
+  if (entry.wish.progress_file.empty() || !entry.run.has_value()) return true;
+  if (entry.wish.steps.has_value() && entry.steps_done >= static_cast<double>(*entry.wish.steps)) return false;
+  const SimDuration still = now - entry.run->window.value_or(entry.run->since);
+  return still <=
+         std::max(kStandsStill, entry.run->longest_pause + entry.run->longest_pause + entry.run->longest_pause);
 }
 
 std::optional<SimTime> ElasticJobs::CheckpointTime(uint32_t job) const {
@@ -275,7 +284,7 @@ void ElasticJobs::LookAtSteps(Entry* entry, SimTime now) {
   }
   const bool is_same_run =
       entry->run.has_value() && entry->run->hosts == job.hosts && entry->run->num_restarts == job.num_restarts;
-  if (!is_same_run) entry->run = {job.hosts, job.num_restarts, now, {}, {}, 0};
+  if (!is_same_run) entry->run = {job.hosts, job.num_restarts, now, {}, {}, 0, {}};
   const StepsSeen seen = sources_.read_steps(job, entry->wish);
   sources_.note(SubjectOf(job.id) + " progress", seen.fault.empty() ? OkStatus() : Fault(seen.fault));
   if (seen.done.has_value()) {
@@ -299,6 +308,7 @@ void ElasticJobs::Measure(Entry* entry, double done, SimTime now) {
   } else if (done > run.window_steps && now > *run.window) {
     const Seconds passed = (now - *run.window).seconds();
     TellSteps(*entry, passed / (done - run.window_steps), passed);
+    run.longest_pause = std::max(run.longest_pause, now - *run.window);
   } else {
     return;
   }
@@ -337,6 +347,7 @@ void ElasticJobs::EndRestart(Entry* entry, SimTime now) {
 // ---- Decisions ----
 
 std::vector<Operation> ElasticJobs::Decide(SimTime now) {
+  if (hosts_.has_unknown()) return {};
   // Room is made before it is taken: what is held, and what shrinks, first.
   std::vector<std::pair<int64_t, Operation>> operations;
   std::vector<std::pair<uint32_t, Status>> failed;

@@ -114,8 +114,10 @@ class ElasticJobs {
   // any more; what gives it back to Slurm is returned.
   std::optional<Operation> Fail(uint32_t job, const std::string& why, SimTime now);
 
-  // Whether it is to be asked for a checkpoint before it is stopped; and when it has written the last one, if ever.
-  bool HasCheckpointFile(uint32_t job) const;
+  // Whether it is to be asked for a checkpoint before it is stopped: it has named its file, and would write one. Not one
+  // that has done all its steps, or none for a minute, or for three times as long as they have taken: it hangs, or has
+  // ended and a slurmctld that was killed has forgotten that. And when it has written the last one, if ever.
+  bool WritesCheckpoints(uint32_t job, SimTime now) const;
   std::optional<SimTime> CheckpointTime(uint32_t job) const;
 
   // Of the last decision about it; empty: there was none.

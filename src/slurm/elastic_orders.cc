@@ -46,12 +46,13 @@ void ElasticOrders::Begin(Operation operation, SimTime now) {
 
 void ElasticOrders::Look(const ClusterState& state, const std::set<uint32_t>& steered, SimTime now) {
   for (Operation& operation : std::exchange(resumed_, {})) Begin(std::move(operation), now);
-  LeaveLostHosts(state);
-  std::set<uint32_t> busy = steered;
+  std::set<uint32_t> busy = LeaveLostHosts(state);
+  const bool has_left = !busy.empty();
+  busy.insert(steered.begin(), steered.end());
   for (const auto& [job, order] : orders_) busy.insert(job);
   jobs_->Look(state, busy, now);
   const bool is_steered = std::ranges::any_of(steered, [this](uint32_t job) { return jobs_->Has(job); });
-  if (is_steered || !orders_.empty()) return;
+  if (is_steered || has_left || !orders_.empty()) return;
   std::vector<Operation> decided = jobs_->Decide(now);
   for (const Operation& operation : decided) {
     const uint32_t id = *JobOf(operation);
@@ -63,32 +64,55 @@ void ElasticOrders::Look(const ClusterState& state, const std::set<uint32_t>& st
     listeners_.changed(id, Describe(operation) + ": " + jobs_->ReasonOf(id));
     Begin(std::move(operation), now);
     if (job == nullptr || !job->has_hosts()) continue;
-    orders_[id].waits_for_checkpoint = jobs_->HasCheckpointFile(id);
+    orders_[id].waits_for_checkpoint = jobs_->WritesCheckpoints(id, now);
     if (!orders_[id].waits_for_checkpoint) listeners_.stopping(id);
   }
 }
 
-void ElasticOrders::LeaveLostHosts(const ClusterState& state) {
+std::string ElasticOrders::WhyLost(const PlaceJob& place, const ClusterState& state) const {
+  const auto is_chosen = [&place](const std::string& host) {
+    return std::ranges::find(place.hosts, host) != place.hosts.end();
+  };
+  for (const Node& node : state.nodes) {
+    const bool is_open = (node.is_up || node.is_unknown) && !node.is_drained;
+    if (is_chosen(node.name) && !is_open) return fmt::format("{} is not open", node.name);
+  }
+  for (const Reservation& reservation : state.reservations) {
+    const auto host = std::ranges::find_if(reservation.hosts, is_chosen);
+    if (reservation.is_active && reservation.name != place.reservation && host != reservation.hosts.end()) {
+      return fmt::format("{} is in {}", *host, reservation.name);
+    }
+  }
+  for (const Job& job : state.jobs) {
+    // One that ends, or is being moved, leaves its hosts.
+    const bool stays = job.has_hosts() && job.id != place.job && !orders_.contains(job.id);
+    const auto host = std::ranges::find_if(job.hosts, is_chosen);
+    if (stays && host != job.hosts.end()) return fmt::format("job {} has {}", job.id, *host);
+  }
+  return "";
+}
+
+std::set<uint32_t> ElasticOrders::LeaveLostHosts(const ClusterState& state) {
+  std::set<uint32_t> left;
   for (auto order = orders_.begin(); order != orders_.end();) {
     const uint32_t id = order->first;
     const auto* place = std::get_if<PlaceJob>(&order->second.operation);
     const Job* job = FindJob(state.jobs, id);
     // One that is to be stopped first is left to its turn.
     const bool waits = place != nullptr && job != nullptr && job->state == JobState::kPending;
-    const auto lost = std::ranges::find_if(state.nodes, [&](const Node& node) {
-      return waits && (!node.is_up || node.is_drained) &&
-             std::ranges::find(place->hosts, node.name) != place->hosts.end();
-    });
+    const std::string lost = waits ? WhyLost(*place, state) : "";
     std::string message;
-    if (!waits || lost == state.nodes.end() || !writer_.Abandon(order->second.operation, &message).ok()) {
+    if (lost.empty() || !writer_.Abandon(order->second.operation, &message).ok()) {
       ++order;
       continue;
     }
-    const std::string why = fmt::format("{} is not to be had any more: it is decided anew", lost->name);
+    const std::string why = lost + ": its nodes are decided anew";
     listeners_.changed(id, why);
     Account(id, why);
     order = orders_.erase(order);
+    left.insert(id);
   }
+  return left;
 }
 
 void ElasticOrders::TakeTurns(const std::set<uint32_t>& steered, SimTime now) {

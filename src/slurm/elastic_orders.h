@@ -6,10 +6,11 @@
 //             these jobs, hosts may be taken by others, and the controller may be killed.
 // Method      nothing is decided while an order is under way, or while steering is at an elastic job. Orders take
 //             turns. One that comes to no end within its patience is taken back: its job is released, and what it gets
-//             is decided anew; so is one whose hosts have been drained or are down since, at once. A job that steering
+//             is decided anew; so is one whose hosts are lost since, at once: drained, down, reserved, or taken by a
+//             job that no order is about. A job that steering
 //             turns to is left to it at once. Orders of an earlier controller go on. A job that has named its
-//             checkpoint's file is asked for a checkpoint (SIGUSR1 to its batch script) before it is stopped, and
-//             stopped once that file is newer.
+//             checkpoint's file, and whose steps go on, is asked for a checkpoint (SIGUSR1 to its batch script) before
+//             it is stopped, and stopped once that file is newer.
 // Guarantees  an order that has failed leaves no job held. A job that is not sized any more is given back to Slurm with
 //             the range of nodes that it asked for.
 // Thread      one at a time, that of steering's steps: both write to one store.
@@ -90,8 +91,11 @@ class ElasticOrders {
   void Begin(Operation operation, SimTime now);
   // Whether its checkpoint is there, or given up.
   bool WaitForCheckpoint(uint32_t job, Order* order, SimTime now);
-  // Takes back what waits for hosts that can't be had any more, so that it is decided anew.
-  void LeaveLostHosts(const ClusterState& state);
+  // Takes back what waits for hosts that can't be had any more, so that it is decided anew. Returns the jobs: what is
+  // read of them now is not true any more.
+  std::set<uint32_t> LeaveLostHosts(const ClusterState& state);
+  // Why a host that the job was to get can't be had; empty: it can.
+  std::string WhyLost(const PlaceJob& place, const ClusterState& state) const;
   // Whether it has ended.
   bool TakeTurn(uint32_t job, Order* order, SimTime now);
   void Fail(uint32_t job, const std::string& why, SimTime now);

@@ -388,16 +388,18 @@ TEST_F(ElasticOrdersTest, ReservedHostsAreNotTaken) {
   EXPECT_THAT(slurm_.jobs[7].hosts, Not(Contains("h4")));
 }
 
-// Somebody else's job is faster: the elastic one gets other hosts once its patience is over.
+// Somebody else's job is faster: the elastic one gets other hosts with the next look, and others do not wait for it.
 TEST_F(ElasticOrdersTest, HostsThatAreTakenMeanwhileAreGivenUp) {
+  options_.patience = SimDuration::FromSeconds(Seconds(10'000));
   Add(7, Elastic(2, 4), 100'000);
   Start();
   Train();
   Look();
   ASSERT_FALSE(orders_->is_idle());
   slurm_.Start(3, Rigid(3));
-  Periods(12);
+  Periods(3);
   EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+  EXPECT_THAT(changes_, Contains(HasSubstr("job 3 has h")));
   EXPECT_EQ(NodesOf(7), 3u);
   EXPECT_THAT(CommandsAbout(3), IsEmpty());
   CheckHosts();
@@ -418,10 +420,111 @@ TEST_F(ElasticOrdersTest, AHostThatGoesAfterItWasChosenIsNotWaitedFor) {
   Periods(2);
   EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
   EXPECT_EQ(NodesOf(7), 4u);
-  EXPECT_THAT(changes_, Contains(HasSubstr("is not to be had any more")));
+  EXPECT_THAT(changes_, Contains(HasSubstr("is not open: its nodes are decided anew")));
   Periods(30);
   EXPECT_THAT(orders_->Views(), SizeIs(1)) << "that is no failure of the job";
   CheckHosts();
+}
+
+// A slurmctld that has just begun knows nothing of its nodes: no job loses its own for that, and none gets new ones.
+TEST_F(ElasticOrdersTest, NodesThatSlurmHasNotHeardOfAreNotDown) {
+  Add(7, Elastic(1, 6), 1'000'000);
+  Start();
+  Periods(40);
+  for (auto& [name, node] : slurm_.nodes) node.state = "UNKNOWN";
+  Add(8, Elastic(1, 6), 20'000);
+  Periods(5);
+  EXPECT_EQ(slurm_.jobs[7].starts, 1u);
+  EXPECT_EQ(NodesOf(7), kHosts);
+  EXPECT_TRUE(slurm_.jobs[8].is_held);
+  for (auto& [name, node] : slurm_.nodes) node.state = "IDLE";
+  Periods(10);
+  EXPECT_EQ(slurm_.jobs[8].state, "RUNNING");
+}
+
+// A job that has ended runs on in a slurmctld that was killed and has forgotten that: nobody waits for its checkpoint.
+TEST_F(ElasticOrdersTest, AJobThatStandsStillIsNotAskedForACheckpoint) {
+  for (const bool is_done : {true, false}) {
+    SCOPED_TRACE(is_done);
+    slurm_ = FakeSlurm(kHosts);
+    memory_ = store::MemoryStore();
+    trainings_.clear();
+    stopped_.clear();
+    Add(7, Elastic(1, 6), 1'000'000);
+    slurm_.jobs[7].comment = R"({"fairlead": {"steps": 1000000, "progress": "/steps", "checkpoint": "/latest"}})";
+    checkpoints_[7] = SimTime(1);
+    Start();
+    Periods(30);
+    trainings_.erase(7);  // it does nothing any more
+    trainings_[7].done = is_done ? 1'000'000 : 500;
+    trainings_[7].starts = 1;
+    const double done = trainings_[7].done;
+    Add(8, Elastic(1, 6), 20'000);
+    for (int i = 0; i < (is_done ? 1 : 8); ++i) {  // 80 s
+      now_s_ += kPeriodS;
+      const auto state = ProgramReader(&programs_).ReadAll();
+      steered_ = {7, 8};
+      orders_->Look(*state, steered_, Now());
+    }
+    steered_.clear();
+    for (int i = 0; i < 30 && stopped_.empty(); ++i) {
+      now_s_ += kPeriodS;
+      trainings_[7].done = done;
+      Look();
+      TakeTurns();
+    }
+    EXPECT_THAT(stopped_, Contains(7u));
+    EXPECT_EQ(slurm_.jobs[7].signals, 0u);
+  }
+}
+
+// Likewise where a chosen host is reserved since, for a test of it, or by an administrator.
+TEST_F(ElasticOrdersTest, AHostThatIsReservedAfterItWasChosenIsNotWaitedFor) {
+  options_.patience = SimDuration::FromSeconds(Seconds(10'000));
+  Add(7, Elastic(2, 4), 100'000);
+  Start();
+  Train();
+  Look();
+  ASSERT_FALSE(orders_->is_idle());
+  slurm_.reservations["fairlead_test_h0"] = {"h0", "root", "IGNORE_JOBS,OVERLAP"};
+  slurm_.reservations["fairlead_test_h3"] = {"h3", "root", "IGNORE_JOBS,OVERLAP"};
+  Periods(3);
+  EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+  EXPECT_EQ(NodesOf(7), 4u);
+  EXPECT_THAT(changes_, Contains(HasSubstr("in fairlead_test_h")));
+}
+
+// slurmctld was killed after an order had come to its end, and has forgotten that: the job is held again, and that hold
+// is ours.
+TEST_F(ElasticOrdersTest, AJobThatSlurmHoldsAgainIsNotTakenForItsUsers) {
+  Add(7, Elastic(1, 6), 1'000'000);
+  Start();
+  Periods(40);
+  Add(8, Elastic(1, 6), 20'000);
+  std::map<size_t, FakeJob> held;  // [commands about it] as it was after them, while it was stopped to shrink
+  for (int i = 0; i < 400 && (NodesOf(7) == kHosts || slurm_.jobs[7].state != "RUNNING"); ++i) {
+    if (orders_->is_idle()) Train();
+    if (orders_->is_idle()) Look();
+    orders_->TakeTurns(steered_, Now());
+    if (slurm_.jobs[7].is_held) held[CommandsAbout(7).size()] = slurm_.jobs[7];
+  }
+  ASSERT_EQ(slurm_.jobs[7].starts, 2u);
+  Periods(5);
+  ASSERT_THAT(*ReadIntentions(memory_), IsEmpty());
+  for (const bool is_new : {false, true}) {
+    for (const auto& [number, before] : held) {
+      SCOPED_TRACE(number);
+      slurm_.jobs[7] = before;
+      if (is_new) {
+        orders_.reset();
+        Start();
+      }
+      Periods(10);
+      EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+      EXPECT_FALSE(slurm_.jobs[7].is_held);
+      EXPECT_THAT(slurm_.jobs[7].admin_comment, Not(HasSubstr("held")));
+    }
+  }
 }
 
 // Slurm does not answer for an hour while a job is being resized: nothing is touched, and the time is nobody's fault.
@@ -486,6 +589,23 @@ TEST_F(ElasticOrdersTest, AJobThatCannotBePlacedIsGivenBack) {
   const size_t num_changes = slurm_.changes.size();
   Periods(10);
   EXPECT_EQ(slurm_.changes.size(), num_changes) << "and left alone";
+}
+
+// Its user holds it while its size is changed: it stays held, and the others go on.
+TEST_F(ElasticOrdersTest, AHoldOfItsUserInTheMiddleOfAChangeStays) {
+  Add(7, Elastic(2, 4), 100'000);
+  Start();
+  Periods(3);
+  ASSERT_EQ(slurm_.jobs[7].state, "RUNNING");
+  slurm_.Run({"scontrol", "requeuehold", "7"}).value();
+  Add(8, Elastic(2, 4), 100'000);
+  Periods(10);
+  EXPECT_TRUE(slurm_.jobs[7].is_held);
+  EXPECT_EQ(slurm_.jobs[8].state, "RUNNING");
+  slurm_.Run({"scontrol", "release", "7"}).value();
+  slurm_.jobs[7].waits_for_credential = false;
+  Periods(10);
+  EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
 }
 
 TEST_F(ElasticOrdersTest, SteeringComesFirst) {

@@ -226,8 +226,13 @@ void Engine::Look(const ClusterState& state) {
   CleanUp(state);
   if (sizing_ != nullptr) sizing_->Look(state, SteeredJobs());
   if (!options_.alive_file.empty() || sizing_ != nullptr) {
-    const auto is_sized = [this](const Job& job) { return sizing_ != nullptr && sizing_->Takes(job); };
-    ReleaseHeldJobs(state.jobs, is_sized, &programs_, &notes_);
+    const std::set<uint32_t> steered = SteeredJobs();
+    // One that runs needs no mark.
+    const auto is_kept = [&](const Job& job) {
+      const bool is_sized = sizing_ != nullptr && sizing_->Takes(job);
+      return steered.contains(job.id) || (is_sized && (!job.has_hosts() || sizing_->IsUnderway(job.id)));
+    };
+    ReleaseHeldJobs(state.jobs, is_kept, &programs_, &notes_);
   }
   WriteAliveFile();
   const Status told = accounts_->TellComments(state.jobs);
@@ -243,7 +248,7 @@ void Engine::CleanUp(const ClusterState& state) {
     const bool is_sized = sizing_ != nullptr && job.has_value() && sizing_->IsUnderway(*job);
     return !busy.contains(about) && !is_sized && left_.Note(subject, now);
   };
-  const auto notes = steps_.CleanUp(state.reservations, is_left);
+  const auto notes = steps_.CleanUp(state, is_left);
   notes_.TellOnce("slurm clean-up", notes.ok() ? OkStatus() : notes.status());
   left_.EndLook(notes.ok());
   if (!notes.ok()) return;
@@ -294,6 +299,13 @@ std::set<uint32_t> Engine::SteeredJobs() const {
   const auto stopped = ReadStopped(*surroundings_.store);
   if (stopped.ok()) {
     for (const StopJob& stop : *stopped) jobs.insert(stop.job);
+  }
+  // Of orders that are gone on with after a pause.
+  const auto recorded = ReadIntentions(*surroundings_.store);
+  if (recorded.ok()) {
+    for (const auto& [number, operation] : *recorded) {
+      if (const auto* stop = std::get_if<StopJob>(&operation)) jobs.insert(stop->job);
+    }
   }
   return jobs;
 }

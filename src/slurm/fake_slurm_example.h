@@ -34,7 +34,7 @@ struct FakeJob {
   std::vector<std::string> hosts, required, excluded;
   std::string admin_comment = "(null)";
   std::string reservation;
-  std::string comment;
+  std::string comment, name;
 };
 struct FakeNode {
   std::string state = "IDLE", reason;
@@ -80,7 +80,12 @@ class FakeSlurm : public Programs {
     if (command[0] == "scancel") {
       const auto job = jobs.find(static_cast<uint32_t>(std::stoul(command.back())));
       if (job == jobs.end() || IsOver(job->second)) return StatusOfFailure(command, 1, "Invalid job id specified");
-      ++job->second.signals;
+      if (command.size() > 2) {
+        ++job->second.signals;
+      } else {
+        job->second.state = "CANCELLED";
+        job->second.hosts.clear();
+      }
       return std::string();
     }
     std::map<std::string, std::string> given;
@@ -209,7 +214,9 @@ class FakeSlurm : public Programs {
     if (verb == "create" && reservations.contains(name)) return "Requested reservation name already used";
     if (verb != "create" && !reservations.contains(name)) return "Requested reservation is invalid";
     if (verb == "delete") {
-      const auto is_in = [&name](const auto& entry) { return entry.second.reservation == name; };
+      const auto is_in = [&name](const auto& entry) {
+        return entry.second.reservation == name && !IsOver(entry.second);
+      };
       if (std::ranges::any_of(jobs, is_in)) return "Requested reservation is in use";
       reservations.erase(name);
     } else {
@@ -226,8 +233,14 @@ class FakeSlurm : public Programs {
   Result<std::string> Queue(const Command& command) const {
     const auto which = std::ranges::find(command, "-j");
     if (which == command.end()) {
+      const auto user = std::ranges::find(command, "-u");
+      const auto name = std::ranges::find(command, "-n");
       std::string text;
-      for (const auto& [id, job] : jobs) text += IsOver(job) ? "" : LineOf(id, job);
+      for (const auto& [id, job] : jobs) {
+        const bool is_meant = (user == command.end() || std::to_string(job.owner) == *(user + 1)) &&
+                              (name == command.end() || job.name == *(name + 1));
+        if (is_meant && !IsOver(job)) text += LineOf(id, job);
+      }
       return text;
     }
     const uint32_t wanted = static_cast<uint32_t>(std::stoul(*(which + 1)));

@@ -48,9 +48,19 @@ TEST_F(HeldJobsTest, OnlyWhatWeHoldAndDoNotSize) {
       slurm_.changes,
       ElementsAre("scontrol release 8", "scontrol update JobId=8 AdminComment=fairlead:v1 nodes=1-3 tasks-per-node=1"));
   EXPECT_THAT(told_, ElementsAre("job 8: is released, at the size that it asks for"));
+  EXPECT_EQ(slurm_.jobs[8].admin_comment, "fairlead:v1 nodes=1-3 tasks-per-node=1");
   slurm_.changes.clear();
   Release();
   EXPECT_THAT(slurm_.changes, IsEmpty());
+}
+
+// Its user has released it, or slurmctld has forgotten that it has no mark: a later hold of its user's would be ours.
+TEST_F(HeldJobsTest, WhatIsNotHeldLosesTheMark) {
+  Add(8, kHeldMark, false);
+  Release();
+  EXPECT_THAT(slurm_.changes,
+              ElementsAre("scontrol update JobId=8 AdminComment=fairlead:v1 nodes=1-3 tasks-per-node=1"));
+  EXPECT_THAT(told_, IsEmpty());
 }
 
 // Slurm answers readings, and nothing else.

@@ -82,10 +82,17 @@ void Describe(Archive& archive, Record& wish) {
   archive.Required("users", wish.users);
 }
 
+template <class Archive, codec::IsRecord<ReleasedJob> Record>
+void Describe(Archive& archive, Record& released) {
+  archive.Required("stop", released.stop);
+  archive.Required("at", released.at);
+}
+
 namespace {
 
 constexpr std::string_view kPrefix = "slurm/intention/";
 constexpr std::string_view kStoppedPrefix = "slurm/stopped/";
+constexpr std::string_view kReleasedPrefix = "slurm/released/";
 
 struct IntentionRecord {
   Operation operation;
@@ -114,6 +121,10 @@ std::string IntentionText(const Operation& operation) {
 }
 
 std::string ReturnedKey(const std::string& host) { return "slurm/returned/" + host; }
+
+std::string ReleasedKey(uint32_t job) { return fmt::format("{}{}", kReleasedPrefix, job); }
+
+std::string ReleasedText(const ReleasedJob& released) { return codec::ToJson(released).dump(); }
 
 std::string StoppedKey(uint32_t job) { return fmt::format("{}{}", kStoppedPrefix, job); }
 
@@ -159,6 +170,20 @@ Result<std::vector<StopJob>> ReadStopped(const store::Store& store) {
     stopped.push_back(*stop);
   }
   return stopped;
+}
+
+Result<std::vector<ReleasedJob>> ReadReleased(const store::Store& store) {
+  FL_ASSIGN_OR_RETURN(const std::vector<store::Record> records, store.List(kReleasedPrefix));
+  std::vector<ReleasedJob> all;
+  for (const store::Record& record : records) {
+    const auto json = codec::ParseJson(record.value, "the record");
+    if (!json.ok()) return Damaged(record, json.status().message());
+    ReleasedJob released;
+    const std::string fault = codec::ReadValue(*json, codec::UnknownKeys::kRefused, &released);
+    if (!fault.empty()) return Damaged(record, codec::WithoutJoint(fault));
+    all.push_back(released);
+  }
+  return all;
 }
 
 }  // namespace fairlead::slurm

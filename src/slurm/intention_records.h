@@ -21,6 +21,14 @@ Result<std::vector<std::pair<uint64_t, Operation>>> ReadIntentions(const store::
 
 // Jobs that are stopped by us, and not placed or released since; how they were when they ran.
 std::string StoppedKey(uint32_t job);
+// Jobs that were stopped by us, and placed or released at that time.
+struct ReleasedJob {
+  StopJob stop;
+  int64_t at = 0;  // seconds since 1970
+};
+std::string ReleasedKey(uint32_t job);
+std::string ReleasedText(const ReleasedJob& released);
+Result<std::vector<ReleasedJob>> ReadReleased(const store::Store& store);
 // Of a host that was returned lately; its value is when, in seconds since 1970.
 std::string ReturnedKey(const std::string& host);
 // Errors: as above.

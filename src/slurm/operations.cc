@@ -100,24 +100,31 @@ Command CommentCommand(const Job& job, const std::string& admin_comment) {
   return {"scontrol", "update", fmt::format("JobId={}", job.id), "AdminComment=" + admin_comment};
 }
 
-// Whether its admin_comment says that we hold it.
-bool IsMarkedHeld(const Job& job) {
-  const auto mark = ReadElasticMark(job.admin_comment);
-  return job.admin_comment == kStoppedMark || (mark.has_value() && mark->is_held);
+Command UnmarkCommand(const Job& job) {
+  return CommentCommand(job, job.admin_comment == kStoppedMark ? "" : MarkReleased(job.admin_comment));
+}
+
+// The job is held by us, or runs and is to be: it is marked first, so that no hold of ours is without its mark. What
+// others have written there is theirs, and stays.
+std::vector<Command> HoldCommands(const Job& job) {
+  const bool is_elastic = ReadElasticMark(job.admin_comment).has_value();
+  std::vector<Command> commands;
+  if (is_elastic && !IsMarkedHeld(job)) commands.push_back(CommentCommand(job, MarkHeld(job.admin_comment)));
+  if (job.admin_comment.empty()) commands.push_back(CommentCommand(job, kStoppedMark));
+  commands.push_back({"scontrol", job.state == JobState::kPending ? "hold" : "requeuehold", std::to_string(job.id)});
+  return commands;
 }
 
 // The job gets going. What says that we hold it goes last: should we die in between, fairlead-watchdog finds it.
 std::vector<Command> ReleaseCommands(const Job& job) {
   std::vector<Command> commands = {{"scontrol", "release", std::to_string(job.id)}};
-  if (!IsMarkedHeld(job)) return commands;
-  commands.push_back(CommentCommand(job, job.admin_comment == kStoppedMark ? "" : MarkReleased(job.admin_comment)));
+  if (IsMarkedHeld(job)) commands.push_back(UnmarkCommand(job));
   return commands;
 }
 
 Step PlanPending(const PlaceJob& place, const Job& job) {
   const std::string id = std::to_string(job.id);
-  if (job.is_held && place.was_queued && !IsMarkedHeld(job))
-    return GiveUp(fmt::format("somebody else holds job {}", id));
+  if (IsHeldByOthers(job)) return GiveUp(fmt::format("somebody else holds job {}", id));
   if (job.is_held) {
     // All of it again where only the first was done: StartTime is not to be seen.
     std::vector<Command> commands = {UpdateCommand(place)};
@@ -125,23 +132,16 @@ Step PlanPending(const PlaceJob& place, const Job& job) {
     return Run(std::move(commands), fmt::format("release job {} for {} nodes", id, place.num_nodes));
   }
   if (IsMarkedHeld(job)) {
-    return Run({CommentCommand(job, job.admin_comment == kStoppedMark ? "" : MarkReleased(job.admin_comment))},
-               fmt::format("job {} is released", id));
+    return Run({UnmarkCommand(job)}, fmt::format("job {} is released", id));
   }
-  // One that was held when it was decided has been released since. Of one that ran squeue shows the nodes that it had,
-  // so its tasks tell whether it was updated.
-  const bool was_held = place.was_pending && !place.was_queued;
-  const bool is_updated =
-      was_held || (job.num_tasks == place.num_nodes * place.tasks_per_node &&
-                   AreSame(job.required_hosts, place.hosts) && AreSame(job.excluded_hosts, place.excluded_hosts));
+  // Whoever released it, slurmctld may have forgotten the update. Of one that ran squeue shows the nodes that it had, so
+  // its tasks tell whether it was updated.
+  const bool is_updated = job.num_tasks == place.num_nodes * place.tasks_per_node &&
+                          AreSame(job.required_hosts, place.hosts) && AreSame(job.excluded_hosts, place.excluded_hosts);
   if (is_updated) {
     return Wait(fmt::format("job {} waits for {} nodes: {}", id, place.num_nodes, job.reason));
   }
-  std::vector<Command> commands;
-  if (ReadElasticMark(job.admin_comment).has_value())
-    commands.push_back(CommentCommand(job, MarkHeld(job.admin_comment)));
-  commands.push_back({"scontrol", "hold", id});
-  return Run(std::move(commands), fmt::format("hold job {}", id));
+  return Run(HoldCommands(job), fmt::format("hold job {}", id));
 }
 
 Step PlanPlace(const PlaceJob& place, const std::optional<Job>& seen) {
@@ -150,13 +150,15 @@ Step PlanPlace(const PlaceJob& place, const std::optional<Job>& seen) {
   if (!job.is_single) return GiveUp(fmt::format("job {} is several", job.id));
   if (job.state == JobState::kCompleting) return Wait(fmt::format("job {} is being ended", job.id));
   if (job.state == JobState::kPending) return PlanPending(place, job);
-  if (IsAsWanted(place, job)) return IsSo(fmt::format("job {} runs on {}", job.id, Joined(job.hosts)));
+  const bool is_as_wanted = IsAsWanted(place, job);
+  if (is_as_wanted && IsMarkedHeld(job)) return Run({UnmarkCommand(job)}, fmt::format("job {} is released", job.id));
+  if (is_as_wanted) return IsSo(fmt::format("job {} runs on {}", job.id, Joined(job.hosts)));
   const bool is_other = place.was_pending || job.num_restarts != place.num_restarts;
   if (is_other) {
     return GiveUp(fmt::format("job {} was started by somebody else, on {}", job.id, Joined(job.hosts)));
   }
   if (!job.may_requeue) return GiveUp(fmt::format("job {} may not be requeued", job.id));
-  return Run({{"scontrol", "requeuehold", std::to_string(job.id)}}, fmt::format("stop job {}", job.id));
+  return Run(HoldCommands(job), fmt::format("stop job {}", job.id));
 }
 
 Step PlanStop(const StopJob& stop, const std::optional<Job>& seen) {
@@ -169,19 +171,12 @@ Step PlanStop(const StopJob& stop, const std::optional<Job>& seen) {
                         (job.num_restarts > stop.num_restarts && job.state != JobState::kPending);
   if (is_other) return GiveUp(fmt::format("job {} was started by somebody else", id));
   if (job.state == JobState::kPending) {
-    // Ours is marked, but where others have written something.
-    if (job.is_held && job.admin_comment.empty()) return GiveUp(fmt::format("somebody else holds job {}", id));
+    if (IsHeldByOthers(job)) return GiveUp(fmt::format("somebody else holds job {}", id));
     if (job.is_held) return IsSo(fmt::format("job {} is stopped", id));
     return GiveUp(fmt::format("job {} waits in the queue of Slurm", id));
   }
   if (!job.may_requeue) return GiveUp(fmt::format("job {} may not be requeued", id));
-  std::vector<Command> commands;
-  // First, so that no job is held without it. What others have written there is theirs.
-  if (job.admin_comment.empty()) {
-    commands.push_back({"scontrol", "update", "JobId=" + id, fmt::format("AdminComment={}", kStoppedMark)});
-  }
-  commands.push_back({"scontrol", "requeuehold", id});
-  return Run(std::move(commands), fmt::format("stop job {}", id));
+  return Run(HoldCommands(job), fmt::format("stop job {}", id));
 }
 
 Step PlanHold(const HoldJob& hold, const std::optional<Job>& seen) {
@@ -197,11 +192,7 @@ Step PlanHold(const HoldJob& hold, const std::optional<Job>& seen) {
     return GiveUp(fmt::format("job {} was started by somebody else", id));
   }
   if (!is_pending && !job.may_requeue) return GiveUp(fmt::format("job {} may not be requeued", id));
-  std::vector<Command> commands;
-  // First, so that no job is held without it.
-  if (!is_ours) commands.push_back(CommentCommand(job, MarkHeld(job.admin_comment)));
-  commands.push_back({"scontrol", is_pending ? "hold" : "requeuehold", id});
-  return Run(std::move(commands), fmt::format("hold job {}", id));
+  return Run(HoldCommands(job), fmt::format("hold job {}", id));
 }
 
 Step PlanNice(const SetNice& order, const std::optional<Job>& job) {
@@ -266,6 +257,21 @@ Step PlanLeave(const LeaveReservation& leave, const Observation& seen) {
 
 }  // namespace
 
+bool IsMarkedHeld(const Job& job) {
+  const auto mark = ReadElasticMark(job.admin_comment);
+  return job.admin_comment == kStoppedMark || (mark.has_value() && mark->is_held);
+}
+
+bool IsHeldByOthers(const Job& job) {
+  const bool is_markable = job.admin_comment.empty() || ReadElasticMark(job.admin_comment).has_value();
+  return job.is_held && is_markable && !IsMarkedHeld(job);
+}
+
+std::vector<Command> PlanLetGo(const Job& job) {
+  if (job.is_held) return ReleaseCommands(job);
+  return IsMarkedHeld(job) ? std::vector<Command>{UnmarkCommand(job)} : std::vector<Command>();
+}
+
 Step PlanStep(const Operation& operation, const Observation& seen) {
   return std::visit(Overloaded{[&](const DrainHost& drain) { return PlanDrain(drain, seen.node); },
                                [&](const ReturnHost& back) { return PlanReturn(back, seen.node); },
@@ -326,12 +332,11 @@ std::vector<Command> PlanRelease(const Operation& operation, const Observation& 
   const auto* place = std::get_if<PlaceJob>(&operation);
   const auto* stop = std::get_if<StopJob>(&operation);
   const auto* hold = std::get_if<HoldJob>(&operation);
-  const bool is_placed =
-      place != nullptr && WhyNot(job, place->job, place->owner).empty() && (!place->was_queued || IsMarkedHeld(job));
+  const bool is_placed = place != nullptr && WhyNot(job, place->job, place->owner).empty() && !IsHeldByOthers(job);
   const bool is_waiting = hold != nullptr && WhyNot(job, hold->job, hold->owner).empty() && IsMarkedHeld(job);
   // With as many restarts as before, or without a mark, it is held by somebody else.
   const bool is_stopped = stop != nullptr && WhyNot(job, stop->job, stop->owner).empty() &&
-                          job.num_restarts > stop->num_restarts && !job.admin_comment.empty();
+                          job.num_restarts > stop->num_restarts && !IsHeldByOthers(job);
   if (!is_placed && !is_stopped && !is_waiting) return {};
   return ReleaseCommands(job);
 }

@@ -20,6 +20,9 @@
 //             record of the stop (StoppedJob). A reservation of ours keeps its hosts meanwhile.
 //             HoldJob is for elastic jobs that get no hosts for now: what they are to get is decided anew each time, so
 //             nothing is recorded but the word "held" behind their mark.
+//             Whatever holds a job marks it first, where nobody else has written into its admin_comment: a slurmctld
+//             that was killed forgets its last seconds, and what it holds again then is known by its mark. A job that
+//             could have the mark and is held without it is held by somebody else.
 // Traps       (each measured on 22.05.8) NumNodes=K keeps the old maximum, so it is K-K; without NumCPUs a job that had
 //             grown can't shrink; a requeued job waits for 120 s unless StartTime says otherwise, and StartTime=now
 //             lets it fail; of a pending job that ran before squeue shows the nodes that it had, not those that it is
@@ -127,6 +130,13 @@ using Operation = std::variant<DrainHost, ReturnHost, PlaceJob, StopJob, HoldJob
 
 // Words by which fairlead-watchdog knows a job that we have stopped. Operators alone can write them.
 inline constexpr char kStoppedMark[] = "fairlead:v1 stopped";
+
+// Whether its admin_comment says that we hold it: these words, or those of an elastic job (slurm/job_wish.h).
+bool IsMarkedHeld(const Job& job);
+// Whether somebody else holds the job: we would have marked it.
+bool IsHeldByOthers(const Job& job);
+// A job that we held gets going, and has no mark of ours any more. No commands: it is so.
+std::vector<Command> PlanLetGo(const Job& job);
 
 // Of what the operation is about; what Slurm does not have is missing.
 struct Observation {

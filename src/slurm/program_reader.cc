@@ -50,6 +50,12 @@ Result<Job> ProgramReader::ReadJobLine(uint32_t id) {
   return job;
 }
 
+Result<std::vector<Job>> ProgramReader::ReadJobsOf(uint32_t user, const std::string& name) {
+  FL_ASSIGN_OR_RETURN(const std::string text,
+                      programs_.Run({"squeue", "-h", "-a", "-u", std::to_string(user), "-n", name, "-O", kJobFields}));
+  return ReadJobLines(text);
+}
+
 // The fields of -O have no excluded hosts.
 Status ProgramReader::ReadWishes(Job* job) {
   FL_ASSIGN_OR_RETURN(const std::string text, programs_.Run({"squeue", "-h", "-a", "-t", "all", "-j",

@@ -41,13 +41,14 @@ JobState JobStateOf(std::span<const std::string_view> words) {
 void SetNodeState(std::span<const std::string_view> words, Node* node) {
   bool is_well = false;
   bool is_away = false;
-  node->is_drained = node->is_busy = false;
+  node->is_drained = node->is_busy = node->is_unknown = false;
   for (const std::string_view given : words) {
     std::string word = Upper(given);
     while (!word.empty() && word.back() != '_' && std::ispunct(static_cast<unsigned char>(word.back())) != 0) {
       is_away |= word.back() == '*';
       word.pop_back();
     }
+    node->is_unknown |= word == "UNKNOWN";
     is_well |= IsOneOf(word, {"IDLE", "MIXED", "ALLOCATED", "COMPLETING", "DRAINED", "DRAINING"});
     is_away |= IsOneOf(word, {"DOWN", "ERROR", "NOT_RESPONDING", "POWERED_DOWN", "POWERING_DOWN", "POWER_DOWN"});
     node->is_drained |= IsOneOf(word, {"DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING"});

@@ -10,6 +10,7 @@
 #include <ctime>
 #include <string_view>
 
+#include "base/printable_ascii.h"
 #include "base/whole_number.h"
 #include "service/steering/exec_hook.h"
 #include "slurm/engine_notes.h"
@@ -24,6 +25,8 @@ using Kind = StepProgress::Kind;
 
 constexpr std::string_view kJobReservations = "fairlead_job_";
 constexpr std::string_view kTestReservations = "fairlead_test_";
+constexpr char kTestName[] = "fairlead-test";
+constexpr int kTestTimedOut = 124;  // as timeout(1) has it
 constexpr std::chrono::minutes kTestDeadline(14);
 // slurmctld saves what changes within seconds. What is not as it was left after so long, somebody has changed.
 constexpr int64_t kRememberedAfterS = 60;
@@ -53,16 +56,31 @@ bool IsOneHost(std::string_view name) {
   return !name.empty() && name != "ALL" && name[0] != '-' && std::ranges::all_of(name, is_plain);
 }
 
+// What srun returns is its own exit code where it could not begin, or was cut off: the test's stands in its last line.
 Result<int> RunBySrun(const std::string& program, const std::string& host, const std::string& reservation,
                       const std::atomic<bool>& stop) {
+  constexpr std::string_view kEnd = "fairlead-test ended with ";
   service::ExecHookOptions options;
-  options.command = {
-      "srun",      "--reservation=" + reservation, "-w",        host,   "-N1", "-n1", "--exclusive", "--immediate=60",
-      "--time=12", "--job-name=fairlead-test",     "--chdir=/", program};
+  options.command = {"srun",        "--reservation=" + reservation,
+                     "-w",          host,
+                     "-N1",         "-n1",
+                     "--exclusive", "--immediate=60",
+                     "--time=12",   fmt::format("--job-name={}", kTestName),
+                     "--chdir=/",   "sh",
+                     "-c",          fmt::format("\"$0\"; echo; echo {}$?", kEnd),
+                     program};
   options.deadline = kTestDeadline;
   options.stop = &stop;
   FL_ASSIGN_OR_RETURN(const service::ExecHookOutcome outcome, service::RunExecHook(options, ""));
-  return outcome.ok() ? 0 : std::max(1, outcome.exit_code);
+  const size_t end = outcome.output.rfind(kEnd);
+  const std::string_view said =
+      end == std::string::npos ? "" : std::string_view(outcome.output).substr(end + kEnd.size());
+  const auto code = ParseWhole<int>(said.substr(0, said.find('\n')));
+  if (code.has_value()) return *code;
+  // On a host that is well it would have ended.
+  if (outcome.timed_out || outcome.output.find("DUE TO TIME LIMIT") != std::string::npos) return kTestTimedOut;
+  return Unavailable(
+      fmt::format("the test of {} did not come to its end: {}", host, PrintableAscii(outcome.output.substr(0, 300))));
 }
 
 }  // namespace
@@ -266,7 +284,7 @@ Result<StepProgress> SteeringSteps::Stop(const StepOrder& order) {
   std::vector<std::string> kept;
   for (const std::string& host : checked.job->hosts) {
     FL_ASSIGN_OR_RETURN(const Node node, reader_.ReadNode(host));
-    if (node.is_up && !node.is_drained) kept.push_back(host);
+    if ((node.is_up || node.is_unknown) && !node.is_drained) kept.push_back(host);
   }
   std::string note;
   const std::string user = UserName(checked.job->owner);
@@ -284,6 +302,7 @@ Result<StepProgress> SteeringSteps::TakeSpare(const StepOrder& order) {
   const Result<Node> node = reader_.ReadNode(order.host);
   if (node.status().code() == StatusCode::kNotFound) return Refused(fmt::format("Slurm has no node {}", order.host));
   if (!node.ok()) return node.status();
+  if (node->is_unknown) return Underway(fmt::format("Slurm has not heard of {} yet", order.host));
   if (!node->is_up || node->is_drained) return Refused(fmt::format("{} is not open to jobs", order.host));
   if (node->is_busy) return Refused(fmt::format("{} has other jobs", order.host));
   const auto identity = model::ParseJobKey(order.job);
@@ -342,7 +361,6 @@ Result<StepProgress> SteeringSteps::Restart(const StepOrder& order) {
   }
   FL_ASSIGN_OR_RETURN(StepProgress progress, Carry(made));
   if (progress.kind == Kind::kUnderway) return progress;
-  if (progress.kind == Kind::kDone && stopped.has_value()) placed_[number] = {*stopped, std::time(nullptr)};
   return LeaveReservationOf(number, owner, Final(std::move(progress)));
 }
 
@@ -376,9 +394,9 @@ Result<StepProgress> SteeringSteps::Test(const StepOrder& order) {
 
 Result<StepProgress> SteeringSteps::EndTest(const StepOrder& order, const Result<int>& exit_code) {
   const bool is_well = exit_code.ok() && *exit_code == 0;
+  const char* const found = is_well ? "tested: well" : exit_code.ok() ? "tested: not well" : "its test was cut off";
   // First drained, then let out of the reservation: nothing starts there in between.
-  FL_ASSIGN_OR_RETURN(StepProgress drained,
-                      Carry(DrainHost{order.host, is_well ? "tested: well" : "tested: not well"}));
+  FL_ASSIGN_OR_RETURN(StepProgress drained, Carry(DrainHost{order.host, found}));
   if (drained.kind != Kind::kDone) return drained;
   FL_ASSIGN_OR_RETURN(StepProgress gone,
                       Carry(SetReservation{fmt::format("{}{}", kTestReservations, order.host), {}, {}}));
@@ -404,14 +422,16 @@ Result<StepProgress> SteeringSteps::Return(const StepOrder& order) {
   }
   FL_ASSIGN_OR_RETURN(StepProgress progress, Carry(slurm::ReturnHost{order.host}));
   progress.message += note;
-  if (progress.kind == Kind::kDone) {
-    const store::Change change = {ReturnedKey(order.host), fmt::format("{}", std::time(nullptr))};
-    FL_RETURN_IF_ERROR(store_.Apply({&change, 1}));
-  }
+  if (progress.kind == Kind::kDone) FL_RETURN_IF_ERROR(RememberReturn(order.host));
   return progress;
 }
 
 // ---- What Slurm has forgotten ----
+
+Status SteeringSteps::RememberReturn(const std::string& host) {
+  const store::Change change = {ReturnedKey(host), fmt::format("{}", std::time(nullptr))};
+  return store_.Apply({&change, 1});
+}
 
 Status SteeringSteps::ForgetReturn(const std::string& host) {
   FL_ASSIGN_OR_RETURN(const auto records, store_.List(ReturnedKey(host)));
@@ -422,27 +442,68 @@ Status SteeringSteps::ForgetReturn(const std::string& host) {
   return store_.Apply({&change, 1});
 }
 
-Status SteeringSteps::ReleaseForgotten(std::vector<std::string>* notes) {
-  std::erase_if(placed_, [](const auto& placed) { return std::time(nullptr) - placed.second.at > kRememberedAfterS; });
-  for (auto placed = placed_.begin(); placed != placed_.end();) {
-    const StopJob& stop = placed->second.stop;
-    const Result<Job> job = reader_.ReadJobLine(stop.job);
-    if (!job.ok() && job.status().code() != StatusCode::kNotFound) return job.status();
+Status SteeringSteps::ReleaseForgotten(const ClusterState& state, std::vector<std::string>* notes) {
+  FL_ASSIGN_OR_RETURN(const auto released, ReadReleased(store_));
+  std::vector<store::Change> remembered;
+  for (const ReleasedJob& one : released) {
+    if (std::time(nullptr) - one.at > kRememberedAfterS)
+      remembered.push_back({ReleasedKey(one.stop.job), std::nullopt});
+  }
+  if (!remembered.empty()) FL_RETURN_IF_ERROR(store_.Apply(remembered));
+  FL_ASSIGN_OR_RETURN(const auto recorded, ReadIntentions(store_));
+  FL_ASSIGN_OR_RETURN(const auto stopped, ReadStopped(store_));
+  const auto is_under_way = [&](uint32_t job) {
+    return std::ranges::find(stopped, job, &StopJob::job) != stopped.end() ||
+           std::ranges::any_of(recorded, [subject = fmt::format("job {}", job)](const auto& one) {
+             return SubjectOf(one.second) == subject;
+           });
+  };
+  for (const Job& job : state.jobs) {
     // Whoever stops it again, requeues it again.
-    const bool is_forgotten = job.ok() && job->state == JobState::kPending && job->is_held &&
-                              job->owner == stop.owner && job->num_restarts == stop.num_restarts + 1;
-    FL_ASSIGN_OR_RETURN(const auto stopped, FindStopped(stop.job));
-    if (!is_forgotten || stopped.has_value()) {
-      ++placed;
-      continue;
-    }
-    FL_ASSIGN_OR_RETURN(const StepProgress left,
-                        Carry(LeaveReservation{JobReservation(stop.job), stop.job, stop.owner}));
-    if (left.kind != Kind::kDone) return OkStatus();
-    std::string message;
-    FL_RETURN_IF_ERROR(writer_.ReleaseStopped(stop, &message));
-    notes->push_back(message + ": Slurm had forgotten that it was placed");
-    placed = placed_.erase(placed);
+    const bool is_forgotten = job.is_held && std::ranges::any_of(released, [&job](const ReleasedJob& one) {
+                                return one.stop.job == job.id && one.stop.owner == job.owner &&
+                                       one.stop.num_restarts + 1 == job.num_restarts && !IsHeldByOthers(job);
+                              });
+    const bool is_ours = is_forgotten || job.admin_comment == kStoppedMark;
+    if (is_ours && !is_under_way(job.id)) FL_RETURN_IF_ERROR(LetGo(job.id, notes));
+  }
+  for (const ReleasedJob& one : released) {
+    const std::string name = JobReservation(one.stop.job);
+    const bool is_there = std::ranges::find(state.reservations, name, &Reservation::name) != state.reservations.end();
+    if (!is_there || is_under_way(one.stop.job)) continue;
+    FL_ASSIGN_OR_RETURN(const StepProgress gone, Carry(LeaveReservation{name, one.stop.job, one.stop.owner}));
+    if (gone.kind == Kind::kDone) notes->push_back(fmt::format("reservation {} is deleted", name));
+  }
+  return OkStatus();
+}
+
+Status SteeringSteps::LetGo(uint32_t id, std::vector<std::string>* notes) {
+  const Result<Job> job = reader_.ReadJobLine(id);
+  if (job.status().code() == StatusCode::kNotFound) return OkStatus();
+  if (!job.ok()) return job.status();
+  FL_ASSIGN_OR_RETURN(const StepProgress left, Carry(LeaveReservation{JobReservation(id), id, job->owner}));
+  if (left.kind != Kind::kDone) return OkStatus();
+  for (const Command& command : PlanLetGo(*job)) {
+    const auto answer = programs_.Run(command);
+    if (answer.status().code() == StatusCode::kUnavailable) return answer.status();
+    if (!answer.ok()) return OkStatus();  // it has changed since: the next look will tell
+  }
+  if (job->is_held) notes->push_back(fmt::format("job {} is released: Slurm had forgotten that", id));
+  return OkStatus();
+}
+
+Status SteeringSteps::EndLeftTests(const std::vector<Job>& jobs, std::vector<std::string>* notes) {
+  const auto may_be_test = [this](const Job& job) {
+    return job.owner == geteuid() && job.has_hosts() && job.hosts.size() == 1 && !tests_.contains(job.hosts[0]);
+  };
+  if (options_.test_program.empty() || std::ranges::none_of(jobs, may_be_test)) return OkStatus();
+  FL_ASSIGN_OR_RETURN(const std::vector<Job> tests, reader_.ReadJobsOf(geteuid(), kTestName));
+  for (const Job& job : tests) {
+    if (!may_be_test(job)) continue;
+    const auto answer = programs_.Run({"scancel", std::to_string(job.id)});
+    if (answer.status().code() == StatusCode::kUnavailable) return answer.status();
+    if (answer.ok())
+      notes->push_back(fmt::format("job {}, a test of {} that nobody waits for, is ended", job.id, job.hosts[0]));
   }
   return OkStatus();
 }
@@ -472,7 +533,11 @@ Status SteeringSteps::RepeatReturn(const std::string& host, const std::vector<Re
   if (!node.ok()) return node.status();
   if (tests_.contains(host) || (is_spare && !is_tested && !node->is_drained)) return OkStatus();
   // What others have done to it since is no forgetting.
-  if (node->is_busy || (node->is_drained && !node->reason.starts_with(kOurReason))) return ForgetReturn(host);
+  const bool is_open = !node->is_drained && !is_tested;
+  if ((node->is_drained && !node->reason.starts_with(kOurReason)) || (node->is_busy && is_open)) {
+    return ForgetReturn(host);
+  }
+  if (node->is_busy) return RememberReturn(host);  // by what had ended: until that has ended again
   // First drained, then let out of the reservation: nothing starts there in between.
   FL_ASSIGN_OR_RETURN(const StepProgress drained, Carry(DrainHost{host, "tested: well"}));
   if (drained.kind != Kind::kDone) return OkStatus();
@@ -490,11 +555,11 @@ Status SteeringSteps::RepeatReturn(const std::string& host, const std::vector<Re
 
 // ---- What is left ----
 
-Result<std::vector<std::string>> SteeringSteps::CleanUp(const std::vector<Reservation>& reservations,
-                                                        const IsLeft& is_left) {
+Result<std::vector<std::string>> SteeringSteps::CleanUp(const ClusterState& state, const IsLeft& is_left) {
   std::vector<std::string> notes;
-  FL_RETURN_IF_ERROR(ReleaseForgotten(&notes));
-  FL_RETURN_IF_ERROR(RepeatReturns(reservations, &notes));
+  FL_RETURN_IF_ERROR(ReleaseForgotten(state, &notes));
+  FL_RETURN_IF_ERROR(EndLeftTests(state.jobs, &notes));
+  FL_RETURN_IF_ERROR(RepeatReturns(state.reservations, &notes));
   FL_ASSIGN_OR_RETURN(const auto recorded, ReadIntentions(store_));
   for (const auto& [number, operation] : recorded) {
     if (!is_left(SubjectOf(operation))) continue;
@@ -506,7 +571,7 @@ Result<std::vector<std::string>> SteeringSteps::CleanUp(const std::vector<Reserv
   for (const StopJob& stop : stopped) {
     if (is_left(SubjectOf(stop))) FL_RETURN_IF_ERROR(CleanUpStop(stop, &notes));
   }
-  for (const Reservation& reservation : reservations) {
+  for (const Reservation& reservation : state.reservations) {
     if (is_left("reservation " + reservation.name))
       FL_RETURN_IF_ERROR(CleanUpReservation(reservation, is_left, &notes));
   }

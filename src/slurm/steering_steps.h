@@ -102,10 +102,10 @@ class SteeringSteps {
   Result<StepProgress> Go(const StepOrder& order);
 
   // What is left of steps that nobody goes on with: records of intentions and stops, reservations of jobs and tests.
-  // Args: is_left("job 7", "host h3", "reservation fairlead_…"): whether it is left. Returns what was done about it, for
-  // people. Errors: as Go().
+  // And what a slurmctld that was killed has forgotten. Args: is_left("job 7", "host h3", "reservation fairlead_…"):
+  // whether it is left. Returns what was done about it, for people. Errors: as Go().
   using IsLeft = std::function<bool(const std::string& subject)>;
-  Result<std::vector<std::string>> CleanUp(const std::vector<Reservation>& reservations, const IsLeft& is_left);
+  Result<std::vector<std::string>> CleanUp(const ClusterState& state, const IsLeft& is_left);
 
  private:
   struct CheckedJob {
@@ -146,8 +146,12 @@ class SteeringSteps {
   Status RepeatReturns(const std::vector<Reservation>& reservations, std::vector<std::string>* notes);
   Status RepeatReturn(const std::string& host, const std::vector<Reservation>& reservations,
                       std::vector<std::string>* notes);
-  // Likewise a job that was restarted shortly before is held again then: nobody would go on with it.
-  Status ReleaseForgotten(std::vector<std::string>* notes);
+  // Likewise a job that was placed or released shortly before is held again then: nobody would go on with it.
+  Status ReleaseForgotten(const ClusterState& state, std::vector<std::string>* notes);
+  Status LetGo(uint32_t job, std::vector<std::string>* notes);
+  // Likewise a test that has ended, and one whose controller was killed, keeps its host until its time is over.
+  Status EndLeftTests(const std::vector<Job>& jobs, std::vector<std::string>* notes);
+  Status RememberReturn(const std::string& host);
   // Another step is about the host now.
   Status ForgetReturn(const std::string& host);
 
@@ -161,11 +165,6 @@ class SteeringSteps {
   ProgramReader reader_;
   Writer writer_;
   std::atomic<bool> is_over_ = false;
-  struct Placed {
-    StopJob stop;
-    int64_t at = 0;  // seconds since 1970
-  };
-  std::map<uint32_t, Placed> placed_;                             // [job] lately, after it was stopped
   std::map<uint32_t, Asked> asked_;                               // [job] until it is stopped
   std::map<std::string, std::shared_future<Result<int>>> tests_;  // [host] until what they found is carried out
 };

@@ -120,6 +120,12 @@ StepProgress GoOn(SteeringSteps* steps, const StepOrder& order) {
 class SteeringStepsTest : public testing::Test {
  protected:
   StepProgress Go(const StepOrder& order) { return GoOn(&steps_, order); }
+  // What is left, of which nothing is for long enough.
+  std::vector<std::string> CleanUp() {
+    const auto told = steps_.CleanUp(*ProgramReader(&slurm_).ReadAll(), [](const std::string&) { return false; });
+    EXPECT_TRUE(told.ok()) << told.status().message();
+    return told.ok() ? *told : std::vector<std::string>();
+  }
 
   SmallCluster world_;
   FakeSlurm& slurm_ = world_.slurm;
@@ -139,8 +145,10 @@ TEST_F(SteeringStepsTest, AJobGoesOnWithoutItsSickHost) {
               "scontrol update NodeName=h1 State=DRAIN Reason=fairlead: finding 3: rank 1 is stopped");
   EXPECT_EQ(slurm_.reservations.size(), 1u);
   EXPECT_EQ(slurm_.reservations[kSpares].nodes, "h1") << "the one that went, and the one that came";
-  ASSERT_EQ(world_.store.List("")->size(), 1u);
-  EXPECT_EQ(world_.store.List("")->front().key, ReturnedKey("h1"));
+  std::vector<std::string> keys;
+  const auto records = *world_.store.List("");
+  for (const auto& record : records) keys.push_back(record.key);
+  EXPECT_THAT(keys, ElementsAre(ReleasedKey(7), ReturnedKey("h1"))) << "until Slurm remembers them, too";
 }
 
 // Slurm is away in the moment in which the test of a host ends: what it found is not lost, and no host is tested twice.
@@ -251,8 +259,8 @@ TEST_F(SteeringStepsTest, WhatNobodyGoesOnWithIsTakenBack) {
   slurm_.reservations["fairlead_test_h4"] = {"h4", "root"};
   slurm_.reservations["maintenance"] = {"h4", "root"};
   const auto clean_up = [this](const std::string& kept) {
-    const auto reservations = ProgramReader(&slurm_).ReadReservations();
-    const auto told = steps_.CleanUp(*reservations, [&kept](const std::string& subject) {
+    const auto state = ProgramReader(&slurm_).ReadAll();
+    const auto told = steps_.CleanUp(*state, [&kept](const std::string& subject) {
       return kept.empty() || subject.find(kept) == std::string::npos;
     });
     EXPECT_TRUE(told.ok()) << told.status().message();
@@ -268,7 +276,8 @@ TEST_F(SteeringStepsTest, WhatNobodyGoesOnWithIsTakenBack) {
   EXPECT_THAT(clean_up(""), IsEmpty());
   EXPECT_EQ(slurm_.reservations.size(), 2u) << "the operators', and the spares";
   EXPECT_EQ(slurm_.nodes["h4"].state, "IDLE+DRAIN");
-  EXPECT_THAT(*world_.store.List(""), IsEmpty());
+  EXPECT_THAT(*ReadStopped(world_.store), IsEmpty());
+  EXPECT_THAT(*ReadIntentions(world_.store), IsEmpty());
 }
 
 // Of each step all calls, dying before and after each: the next process is told the same step again.
@@ -423,23 +432,111 @@ TEST_F(SteeringStepsTest, AJobWhoseRestartSlurmForgetsIsReleased) {
   const FakeJob held = slurm_.jobs[7];
   ASSERT_TRUE(held.is_held);
   ASSERT_EQ(Go(orders[3]).kind, Kind::kDone);
-  const auto clean_up = [this] {
-    const auto told =
-        steps_.CleanUp(*ProgramReader(&slurm_).ReadReservations(), [](const std::string&) { return false; });
-    EXPECT_TRUE(told.ok()) << told.status().message();
-    return told.ok() ? *told : std::vector<std::string>();
-  };
-  EXPECT_THAT(clean_up(), IsEmpty());
+  EXPECT_THAT(CleanUp(), IsEmpty());
   EXPECT_EQ(slurm_.jobs[7].starts, 2u);
   slurm_.jobs[7] = held;
-  EXPECT_THAT(clean_up(), ElementsAre("job 7 is released: Slurm had forgotten that it was placed"));
+  EXPECT_THAT(CleanUp(), ElementsAre("job 7 is released: Slurm had forgotten that"));
   EXPECT_FALSE(slurm_.jobs[7].is_held);
-  EXPECT_THAT(clean_up(), IsEmpty());
+  EXPECT_EQ(slurm_.jobs[7].admin_comment, "");
+  EXPECT_THAT(CleanUp(), IsEmpty());
   // Held by its user since, it stays so.
-  ++slurm_.jobs[7].restarts;
   slurm_.jobs[7].is_held = true;
-  EXPECT_THAT(clean_up(), IsEmpty());
+  EXPECT_THAT(CleanUp(), IsEmpty());
   EXPECT_TRUE(slurm_.jobs[7].is_held);
+}
+
+// The same with a controller that was killed, too: the store knows, where the job can't have a mark.
+TEST_F(SteeringStepsTest, ANewProcessKnowsWhatSlurmForgot) {
+  for (const std::string mark : {"(null)", "bill to: physics", "fairlead:v1 nodes=1-6 tasks-per-node=2"}) {
+    SCOPED_TRACE(mark);
+    for (const bool is_placed : {true, false}) {
+      SmallCluster world;
+      world.slurm.jobs[7].admin_comment = mark;
+      FakeJob held;
+      {
+        SteeringSteps steps(&world.slurm, &world.store, world.Options());
+        for (size_t i = 0; i < 3; ++i) ASSERT_EQ(GoOn(&steps, Sequence()[i]).kind, Kind::kDone);
+        held = world.slurm.jobs[7];
+        ASSERT_TRUE(held.is_held);
+        if (is_placed) {
+          ASSERT_EQ(GoOn(&steps, Sequence()[3]).kind, Kind::kDone);
+        } else {  // nobody goes on with it
+          ASSERT_TRUE(steps.CleanUp(*ProgramReader(&world.slurm).ReadAll(), [](const auto&) { return true; }).ok());
+        }
+      }
+      ASSERT_FALSE(world.slurm.jobs[7].is_held);
+      held.reservation.clear();
+      world.slurm.jobs[7] = held;
+      SteeringSteps steps(&world.slurm, &world.store, world.Options());
+      const auto told = steps.CleanUp(*ProgramReader(&world.slurm).ReadAll(), [](const auto&) { return false; });
+      ASSERT_TRUE(told.ok());
+      EXPECT_THAT(*told, ElementsAre("job 7 is released: Slurm had forgotten that"));
+      EXPECT_FALSE(world.slurm.jobs[7].is_held);
+    }
+  }
+}
+
+// It has forgotten that the reservation of a job was deleted: nobody else would do that for ten minutes.
+TEST_F(SteeringStepsTest, AReservationThatComesBackIsDeleted) {
+  for (size_t i = 0; i < 4; ++i) ASSERT_EQ(Go(Sequence()[i]).kind, Kind::kDone);
+  ASSERT_FALSE(slurm_.reservations.contains("fairlead_job_7"));
+  slurm_.reservations["fairlead_job_7"] = {"h0,h5", "user1001"};
+  slurm_.jobs[7].reservation = "fairlead_job_7";
+  EXPECT_THAT(CleanUp(), ElementsAre("reservation fairlead_job_7 is deleted"));
+  EXPECT_FALSE(slurm_.reservations.contains("fairlead_job_7"));
+  EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+  EXPECT_THAT(CleanUp(), IsEmpty());
+}
+
+// A job that is stopped stays so while somebody is to go on with it, also after the death of who stopped it.
+TEST_F(SteeringStepsTest, AJobThatIsStoppedIsNotForgotten) {
+  for (size_t i = 0; i < 2; ++i) ASSERT_EQ(Go(Sequence()[i]).kind, Kind::kDone);
+  SteeringSteps later(&slurm_, &world_.store, world_.Options());
+  const auto told = later.CleanUp(*ProgramReader(&slurm_).ReadAll(), [](const auto&) { return false; });
+  EXPECT_THAT(*told, IsEmpty());
+  EXPECT_TRUE(slurm_.jobs[7].is_held);
+  EXPECT_EQ(slurm_.jobs[7].admin_comment, kStoppedMark);
+}
+
+// A slurmctld that was killed believes that a test goes on which has ended: it is ended, and its host returned all the
+// same. Others' jobs of that name are left alone.
+TEST_F(SteeringStepsTest, ATestThatNobodyWaitsForIsEnded) {
+  FakeJob test = Rigid(geteuid(), 1);
+  test.name = "fairlead-test";
+  test.required = {"h1"};
+  test.reservation = "fairlead_test_h1";
+  FakeJob other = Rigid(1003, 1);
+  other.name = test.name;
+  slurm_.jobs.erase(7);
+  slurm_.Start(9, other);
+  slurm_.nodes["h1"] = {"IDLE+DRAIN", "fairlead: tested: well"};
+  ASSERT_EQ(Go(OfHost(controller::ReturnHost{}, "h1")).kind, Kind::kDone);
+  slurm_.reservations[kSpares] = {"h5", "root"};
+  slurm_.reservations["fairlead_test_h1"] = {"h1", "root"};
+  slurm_.Start(10, test);
+  ASSERT_EQ(slurm_.jobs[10].state, "RUNNING");
+  slurm_.nodes["h1"] = {"ALLOCATED", ""};
+  EXPECT_THAT(CleanUp(), ElementsAre("job 10, a test of h1 that nobody waits for, is ended"));
+  EXPECT_EQ(slurm_.jobs[10].state, "CANCELLED");
+  EXPECT_EQ(slurm_.jobs[9].state, "RUNNING");
+  slurm_.nodes["h1"] = {};
+  EXPECT_THAT(CleanUp(), ElementsAre("h1 is returned once more: Slurm had forgotten it"));
+  EXPECT_EQ(slurm_.reservations[kSpares].nodes, "h5,h1");
+}
+
+TEST_F(SteeringStepsTest, ATestThatGoesOnIsNotEnded) {
+  ASSERT_EQ(Go(Isolation("h1")).kind, Kind::kDone);
+  slurm_.jobs.erase(7);
+  world_.may_tests_end = false;
+  while (world_.num_tests == 0) ASSERT_TRUE(steps_.Go(OfHost(TestHost{}, "h1")).ok());
+  FakeJob test = Rigid(geteuid(), 1);
+  test.name = "fairlead-test";
+  test.required = {"h1"};
+  test.reservation = "fairlead_test_h1";
+  slurm_.Start(10, test);
+  EXPECT_THAT(CleanUp(), IsEmpty());
+  EXPECT_EQ(slurm_.jobs[10].state, "RUNNING");
+  world_.may_tests_end = true;
 }
 
 // slurmctld is killed after a host was returned, and has forgotten its last seconds: the host is a spare all the same.
@@ -457,21 +554,15 @@ TEST_F(SteeringStepsTest, WhatSlurmForgetsOfAReturnIsRepeated) {
     ASSERT_EQ(Go(OfHost(controller::ReturnHost{}, "h1")).kind, Kind::kDone);
     EXPECT_EQ(slurm_.reservations[kSpares].nodes, "h5,h1");
     if (forgets > 0) slurm_ = before;
-    const auto clean_up = [this] {
-      const auto reservations = ProgramReader(&slurm_).ReadReservations();
-      const auto told = steps_.CleanUp(*reservations, [](const std::string&) { return false; });
-      EXPECT_TRUE(told.ok()) << told.status().message();
-      return told.ok() ? *told : std::vector<std::string>();
-    };
-    const auto told = clean_up();
+    const auto told = CleanUp();
     EXPECT_EQ(told.size(), forgets > 0 ? 1u : 0u);
     EXPECT_EQ(slurm_.reservations[kSpares].nodes, "h5,h1");
     EXPECT_EQ(slurm_.nodes["h1"].state, "IDLE");
     EXPECT_EQ(slurm_.reservations.size(), 1u);
-    EXPECT_THAT(clean_up(), IsEmpty());
+    EXPECT_THAT(CleanUp(), IsEmpty());
     // What somebody else does to the host is no forgetting.
     slurm_.nodes["h1"] = {"IDLE+DRAIN", "repair"};
-    EXPECT_THAT(clean_up(), IsEmpty());
+    EXPECT_THAT(CleanUp(), IsEmpty());
     EXPECT_EQ(slurm_.nodes["h1"].reason, "repair");
     EXPECT_THAT(*world_.store.List(ReturnedKey("")), IsEmpty());
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <ctime>
 #include <thread>
 #include <utility>
 
@@ -94,10 +96,13 @@ Result<bool> Writer::RunAll(const std::vector<Command>& commands, std::string* r
 
 Result<Outcome> Writer::End(uint64_t number, const Operation& operation, Outcome outcome) {
   bool is_held = false;
+  bool has_released = false;
   if (outcome.kind == Outcome::Kind::kGivenUp) {
     FL_ASSIGN_OR_RETURN(const Observation seen, Look(operation));
+    const std::vector<Command> release = PlanRelease(operation, seen);
     std::string refusal;
-    FL_ASSIGN_OR_RETURN(is_held, RunAll(PlanRelease(operation, seen), &refusal));
+    FL_ASSIGN_OR_RETURN(is_held, RunAll(release, &refusal));
+    has_released = !release.empty() && !is_held;
     if (is_held) outcome.message += fmt::format("; it stays held: {}", refusal);
   }
   std::vector<store::Change> changes = {{IntentionKey(number), std::nullopt}};
@@ -106,9 +111,22 @@ Result<Outcome> Writer::End(uint64_t number, const Operation& operation, Outcome
   if (stop != nullptr && outcome.kind == Outcome::Kind::kDone) {
     changes.push_back({StoppedKey(stop->job), IntentionText(operation)});
   }
-  if (place != nullptr && !is_held) changes.push_back({StoppedKey(place->job), std::nullopt});
+  if (place != nullptr && !is_held) FL_RETURN_IF_ERROR(ForgetStop(place->job, &changes));
+  // One that was stopped, and is taken back.
+  if (stop != nullptr && outcome.kind == Outcome::Kind::kGivenUp && has_released) {
+    changes.push_back({ReleasedKey(stop->job), ReleasedText({*stop, std::time(nullptr)})});
+  }
   FL_RETURN_IF_ERROR(store_.Apply(changes));
   return outcome;
+}
+
+Status Writer::ForgetStop(uint32_t job, std::vector<store::Change>* changes) const {
+  FL_ASSIGN_OR_RETURN(const auto all, ReadStopped(store_));
+  const auto stop = std::ranges::find(all, job, &StopJob::job);
+  if (stop == all.end()) return OkStatus();
+  changes->push_back({StoppedKey(job), std::nullopt});
+  changes->push_back({ReleasedKey(job), ReleasedText({*stop, std::time(nullptr)})});
+  return OkStatus();
 }
 
 Status Writer::Abandon(const Operation& operation, std::string* message) {
@@ -138,8 +156,9 @@ Status Writer::ReleaseStopped(const StopJob& stopped, std::string* message) {
   std::string refusal;
   FL_ASSIGN_OR_RETURN(const bool is_refused, RunAll(commands, &refusal));
   if (is_refused) return {StatusCode::kFailedPrecondition, refusal};
-  const store::Change change = {StoppedKey(stopped.job), std::nullopt};
-  return store_.Apply({&change, 1});
+  std::vector<store::Change> changes;
+  FL_RETURN_IF_ERROR(ForgetStop(stopped.job, &changes));
+  return changes.empty() ? OkStatus() : store_.Apply(changes);
 }
 
 Result<Observation> Writer::Look(const Operation& operation) {

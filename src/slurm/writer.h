@@ -7,7 +7,8 @@
 //     Abandon() --> record removed, and a job that the operation holds released
 //
 // Records     "slurm/intention/<number>" in the store, before the first command and until the last look;
-//             "slurm/stopped/<job>" from the end of its StopJob to the end of its PlaceJob.
+//             "slurm/stopped/<job>" from the end of its StopJob to the end of its PlaceJob;
+//             "slurm/released/<job>" from then on, until SteeringSteps has seen that Slurm remembers it.
 // Guarantees  a command is run only for an operation that is recorded. What is recorded is carried to its end or
 //             reported. An operation that is given up leaves no job held; a job that is stopped is in a record.
 // Thread      one at a time for one store.
@@ -83,6 +84,8 @@ class Writer {
   Result<Outcome> Go(uint64_t number, const Operation& operation);
   // Runs the step's commands. Returns whether Slurm refused one.
   Result<bool> RunAll(const std::vector<Command>& commands, std::string* refusal);
+  // The job is stopped no more.
+  Status ForgetStop(uint32_t job, std::vector<store::Change>* changes) const;
   Result<Outcome> End(uint64_t number, const Operation& operation, Outcome outcome);
   Result<Observation> Look(const Operation& operation);
 

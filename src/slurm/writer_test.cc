@@ -24,6 +24,8 @@ WriterOptions WithoutWaiting() {
   return options;
 }
 
+constexpr char kElasticMark[] = "fairlead:v1 nodes=1-6 tasks-per-node=2";
+
 FakeJob Elastic(uint32_t owner = 1001) {
   FakeJob job;
   job.owner = owner;
@@ -31,7 +33,14 @@ FakeJob Elastic(uint32_t owner = 1001) {
   job.high = 2;
   job.cpus = job.tasks = 4;
   job.tasks_per_node = 2;
-  job.admin_comment = "fairlead:v1 nodes=1-6 tasks-per-node=2 held";
+  job.admin_comment = kElasticMark;
+  return job;
+}
+
+FakeJob HeldElastic() {
+  FakeJob job = Elastic();
+  job.admin_comment = MarkHeld(kElasticMark);
+  job.is_held = true;
   return job;
 }
 
@@ -70,10 +79,50 @@ TEST_F(WriterTest, AJobGetsAnotherSize) {
   EXPECT_EQ(slurm_.jobs[7].starts, 4u);
   EXPECT_EQ(slurm_.jobs[8].starts, 1u) << "a stranger's";
   EXPECT_EQ(NumRecords(), 0u);
-  EXPECT_THAT(slurm_.changes[0], "scontrol requeuehold 7");
-  EXPECT_THAT(slurm_.changes[1],
-              "scontrol update JobId=7 NumNodes=4-4 NumTasks=8 NumCPUs=8 ReqNodeList= ExcNodeList= StartTime=now+2");
-  EXPECT_THAT(slurm_.changes[2], "scontrol release 7");
+  slurm_.changes.resize(5);
+  const std::string mark = std::string("scontrol update JobId=7 AdminComment=") + kElasticMark;
+  EXPECT_THAT(slurm_.changes,
+              ElementsAre(mark + " held", "scontrol requeuehold 7",
+                          "scontrol update JobId=7 NumNodes=4-4 NumTasks=8 NumCPUs=8 ReqNodeList= ExcNodeList= "
+                          "StartTime=now+2",
+                          "scontrol release 7", mark))
+      << "no hold is without its mark";
+}
+
+// Its user stops it and holds it, in the moment in which its size is to change: it stays so.
+TEST_F(WriterTest, AHoldOfItsUserIsNotTakenForOurs) {
+  const PlaceJob place = Place(4);
+  slurm_.Run({"scontrol", "requeuehold", "7"}).value();
+  EXPECT_EQ(Carry(place).message, "somebody else holds job 7");
+  EXPECT_TRUE(slurm_.jobs[7].is_held);
+  EXPECT_EQ(slurm_.jobs[7].admin_comment, kElasticMark);
+  EXPECT_EQ(NumRecords(), 0u);
+}
+
+// A mark that was left, by a death or because slurmctld has forgotten that it was taken away, would make a later hold
+// by its user ours.
+TEST_F(WriterTest, AJobThatRunsLosesTheMarkOfAHold) {
+  slurm_.jobs[7].admin_comment = MarkHeld(kElasticMark);
+  EXPECT_EQ(Carry(Place(2)).kind, Outcome::Kind::kDone);
+  EXPECT_EQ(slurm_.jobs[7].admin_comment, kElasticMark);
+  EXPECT_EQ(slurm_.jobs[7].starts, 1u);
+}
+
+// Somebody released it while it was to be placed, so that it was not updated: it does not wait at a size of another.
+TEST_F(WriterTest, AJobThatWasReleasedWithoutItsUpdateIsUpdated) {
+  slurm_.jobs[7] = HeldElastic();
+  const PlaceJob place = Place(3, {"h4"});
+  slurm_.nodes["h4"].state = "DOWN";  // so that it waits
+  slurm_.jobs[7].is_held = false;
+  slurm_.jobs[7].admin_comment = kElasticMark;
+  slurm_.jobs[7].low = slurm_.jobs[7].high = 7;
+  Writer writer(&slurm_, &store_, {.num_looks_max = 6, .sleep = [](std::chrono::milliseconds) {}});
+  EXPECT_EQ(writer.Carry(place)->kind, Outcome::Kind::kUnderway);
+  EXPECT_EQ(slurm_.jobs[7].high, 3u);
+  EXPECT_FALSE(slurm_.jobs[7].is_held);
+  slurm_.nodes["h4"].state = "IDLE";
+  EXPECT_EQ(Carry(place).kind, Outcome::Kind::kDone);
+  EXPECT_THAT(slurm_.jobs[7].hosts, testing::Contains("h4"));
 }
 
 TEST_F(WriterTest, AJobMovesAwayFromAHost) {
@@ -99,9 +148,7 @@ TEST_F(WriterTest, WhatIsSoAlreadyIsNoStep) {
 }
 
 TEST_F(WriterTest, AHeldElasticJobIsStarted) {
-  FakeJob job = Elastic();
-  job.is_held = true;
-  slurm_.jobs[7] = job;
+  slurm_.jobs[7] = HeldElastic();
   EXPECT_EQ(Carry(Place(3)).kind, Outcome::Kind::kDone);
   EXPECT_EQ(slurm_.jobs[7].starts, 1u);
   EXPECT_EQ(slurm_.jobs[7].restarts, 0u);
@@ -181,7 +228,7 @@ TEST_F(WriterTest, StepsWithoutEffectComeToAnEnd) {
   EXPECT_EQ(outcome.kind, Outcome::Kind::kGivenUp);
   EXPECT_THAT(outcome.message, HasSubstr("without effect"));
   EXPECT_FALSE(slurm_.jobs[7].is_held);
-  EXPECT_LT(slurm_.changes.size(), 30u);
+  EXPECT_LT(slurm_.changes.size(), 60u) << "five commands a step at most";
 }
 
 TEST_F(WriterTest, ASlurmThatIsAwayIsWaitedFor) {
@@ -224,10 +271,9 @@ TEST_F(WriterTest, JobsThatAreNotForUsToPlace) {
   EXPECT_THAT(why(), HasSubstr("may not be requeued"));
   slurm_.jobs[7].is_array = true;
   EXPECT_THAT(why(), HasSubstr("an array"));
-  slurm_.jobs[7] = Elastic();
-  slurm_.jobs[7].is_held = true;
+  slurm_.jobs[7] = HeldElastic();
   EXPECT_EQ(why(), "");
-  slurm_.jobs[7].admin_comment = "fairlead:v1 nodes=1-6 tasks-per-node=2";
+  slurm_.jobs[7].admin_comment = kElasticMark;
   EXPECT_THAT(why(), HasSubstr("somebody else holds it"));
   slurm_.jobs[7].is_held = false;
   slurm_.jobs[7].ticks = 100;
@@ -295,7 +341,8 @@ TEST_F(WriterTest, AStoppedJobGetsTheSameOnOtherHosts) {
   EXPECT_EQ(Carry(LeaveReservation{"fairlead_job_7", 7, 1001}).kind, Outcome::Kind::kDone);
   EXPECT_THAT(slurm_.reservations, IsEmpty());
   EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
-  EXPECT_EQ(NumRecords(), 0u);
+  EXPECT_EQ(NumRecords(), 1u);
+  EXPECT_EQ(ReadReleased(store_)->at(0).stop, stop) << "until Slurm remembers it, too";
 }
 
 TEST_F(WriterTest, WhatOthersWroteIntoAJobStays) {
@@ -330,7 +377,8 @@ TEST_F(WriterTest, AStoppedJobIsReleasedWhereNobodyPlacesIt) {
   EXPECT_EQ(message, "job 7 is released");
   EXPECT_FALSE(slurm_.jobs[7].is_held);
   EXPECT_EQ(slurm_.jobs[7].admin_comment, "");
-  EXPECT_EQ(NumRecords(), 0u);
+  EXPECT_THAT(*ReadStopped(store_), IsEmpty());
+  EXPECT_THAT(*ReadReleased(store_), testing::SizeIs(1));
 }
 
 TEST_F(WriterTest, AnOperationIsTakenBack) {
@@ -344,7 +392,8 @@ TEST_F(WriterTest, AnOperationIsTakenBack) {
   std::string message;
   EXPECT_TRUE(Writer(&slurm_, &store_, WithoutWaiting()).Abandon(stop, &message).ok());
   EXPECT_FALSE(slurm_.jobs[7].is_held);
-  EXPECT_EQ(NumRecords(), 0u);
+  EXPECT_THAT(*ReadIntentions(store_), IsEmpty());
+  EXPECT_THAT(*ReadReleased(store_), testing::SizeIs(1));
 }
 
 TEST_F(WriterTest, WhatIsNoStop) {
@@ -398,8 +447,7 @@ struct World {
 
   explicit World(bool is_held) {
     if (is_held) {
-      slurm.jobs[7] = Elastic();
-      slurm.jobs[7].is_held = true;
+      slurm.jobs[7] = HeldElastic();
     } else {
       slurm.Start(7, Elastic());
     }
@@ -511,7 +559,7 @@ TEST(WriterDeathTest, BetweenStopAndPlacing) {
       EXPECT_EQ(slurm.jobs[7].starts, 2u) << call;
       EXPECT_EQ(slurm.jobs[7].restarts, 1u) << call;
       EXPECT_EQ(slurm.jobs[8].starts, 1u) << call;
-      EXPECT_TRUE(store.List("")->empty()) << call;
+      EXPECT_EQ(store.List("")->size(), 1u) << call << ": that it was placed";
     }
     if (!has_died) break;
     ASSERT_LT(call, 100u);

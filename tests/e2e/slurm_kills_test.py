@@ -7,7 +7,7 @@ usage: slurm_kills_test.py FAIRLEAD SOURCE_DIR PROFILER_LIBRARY
 FAIRLEAD_KILL_MOMENTS (default 8) and FAIRLEAD_KILL_JOBS (default 4) make it longer. From 20 moments on there is more: another
 job hangs, its host is drained, tested and returned, and a spare takes its place; slurmctld is killed as often as the others,
 and once stopped (SIGSTOP) for a minute. 50 moments and 20 jobs take 8 minutes. The seed is printed; FAIRLEAD_KILL_SEED repeats it,
-as far as daemons and clocks do.
+as far as daemons and clocks do. FAIRLEAD_KILL_KEEP names a folder that gets the logs of a run.
 """
 import json
 import os
@@ -31,6 +31,7 @@ NUM_MOMENTS = int(os.environ.get("FAIRLEAD_KILL_MOMENTS", 8))
 NUM_JOBS = int(os.environ.get("FAIRLEAD_KILL_JOBS", 4))
 IS_LONG = NUM_MOMENTS >= 20
 SEED = int(os.environ.get("FAIRLEAD_KILL_SEED", random.randrange(1_000_000)))
+KEEP = os.environ.get("FAIRLEAD_KILL_KEEP")
 NUM_HOSTS, NUM_GPUS = 8, 4
 SPARE = f"h{NUM_HOSTS - 1}"
 PYTHON = "/usr/bin/python3"  # one that every user may run
@@ -84,6 +85,7 @@ class SlurmKillsTest(unittest.TestCase):
         temporary = tempfile.TemporaryDirectory(prefix="fl-slurm-", ignore_cleanup_errors=True)
         self.addCleanup(temporary.cleanup)
         self.folder = pathlib.Path(temporary.name)
+        self.addCleanup(self.keep_logs)
         self.cluster = slurm_cluster.SlurmCluster(self.folder, NUM_HOSTS, NUM_GPUS, options="JobSubmitPlugins=lua\nRequeueExit=143\n")
         self.addCleanup(self.cluster.stop)
         self.alive = self.folder / "alive"
@@ -109,6 +111,10 @@ class SlurmKillsTest(unittest.TestCase):
         self.num_duplicates = 0
         self.submitted_at = 0
         self.page = None
+
+    def keep_logs(self):
+        if KEEP:
+            shutil.copytree(self.folder / "log", f"{KEEP}/{SEED}", dirs_exist_ok=True)
 
     # ---- What is killed ----
 
@@ -227,7 +233,8 @@ exec {PYTHON} {self.folder}/slurm_player.py {self.folder}/plugin {self.folder}/p
     def shown(self):
         log = (self.folder / "log" / "controller").read_text()
         jobs = {job: (steps, self.read(job, "final"), self.read(job, "runs")[-3:]) for job, steps in self.jobs.items()}
-        return (self.cluster.run("squeue", "-a", "-o", "%i %u %T %D %N %r %k") + self.cluster.run("sinfo", "-N", "-l")
+        return (self.cluster.run("squeue", "-a", "-O", "JobID:5,UserName:8,State:12,NumNodes:4,NodeList:14,ReqNodes:14,Reservation:18,Reason:24,admin_comment:60")
+                + self.cluster.run("sinfo", "-N", "-l") + self.run_slurm("scontrol", "show", "reservation", "-o")
                 + "\n".join(f"{job}: {what}" for job, what in jobs.items()) + log[-4000:])
 
     def node(self, host):
