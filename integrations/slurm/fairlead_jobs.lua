@@ -52,12 +52,28 @@ local function is_open_to(partition, parts)
   return partition ~= ""
 end
 
+-- What says where or when a job may start, and is Slurm's to keep: Fairlead names the nodes of elastic jobs and starts
+-- them at once.
+local WISHES = {
+  req_nodes = "--nodelist", exc_nodes = "--exclude", features = "--constraint", reservation = "--reservation",
+  dependency = "--dependency", licenses = "--licenses",
+}
+
+local function wish(job)
+  for field, option in pairs(WISHES) do
+    if type(job[field]) == "string" and job[field] ~= "" then return option end
+  end
+  if type(job.begin_time) == "number" and job.begin_time > os.time() then return "--begin" end
+  return nil
+end
+
 -- Why the job is not elastic; nil: it is.
 local function fault(job, low, high, tasks)
   if type(job.script) ~= "string" or job.script == "" then return "it is no batch job" end
   if job.array_inx ~= nil and job.array_inx ~= "" then return "it is an array" end
   if low == nil or high == nil or low >= high then return "it asks for no range of nodes (-N 2-8)" end
   if high > fairlead.max_nodes then return "it asks for more than " .. fairlead.max_nodes .. " nodes" end
+  if wish(job) ~= nil then return "it says where or when it may start (" .. wish(job) .. ")" end
   if tasks == nil or tasks < 1 then return "it does not say how many tasks a node has (--ntasks-per-node)" end
   return nil
 end

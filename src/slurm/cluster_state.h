@@ -59,6 +59,8 @@ struct Job {
   bool has_hosts() const {
     return state == JobState::kConfiguring || state == JobState::kRunning || state == JobState::kSuspended;
   }
+  // Whether Slurm itself holds it, because its start has failed on a host.
+  bool is_held_by_slurm() const { return is_held && reason == "launch failed requeued held"; }
   // Whether nobody else can have its hosts: Slurm tells them for minutes after its end, too.
   bool occupies_hosts() const { return has_hosts() || state == JobState::kCompleting; }
   friend bool operator==(const Job&, const Job&) = default;

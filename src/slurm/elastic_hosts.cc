@@ -31,9 +31,11 @@ std::vector<NodeShare> Sorted(std::vector<NodeShare> shares) {
 Status ElasticHosts::LookAtPartitions(const ClusterState& state) {
   hosts_.clear();
   gpus_of_each_.reset();
+  starts_jobs_ = false;
   std::set<uint32_t> numbers;
   for (const Partition& partition : state.partitions) {
     if (!AreAllNamed({partition.name})) continue;
+    starts_jobs_ |= partition.is_up;
     for (const std::string& name : partition.hosts) {
       const HostId host = fabric_.FindHost(name);
       if (!host.valid()) continue;

@@ -36,8 +36,9 @@ class ElasticHosts {
   std::vector<controller::HostStateChanged> LookAtHosts(const ClusterState& state,
                                                         const std::function<bool(uint32_t job)>& is_elastic);
 
-  // Whether Slurm has not heard of one of them yet: it has begun lately, and calls it down when it has waited for long.
-  bool has_unknown() const { return has_unknown_; }
+  // Whether decisions would come to something: a partition is up, and Slurm, which may have begun lately, has heard of
+  // all hosts, or waited for so long that it calls them down.
+  bool MayDecide() const { return starts_jobs_ && !has_unknown_; }
 
   bool CanSize() const { return gpus_of_each_.has_value(); }
   // GPUs of each host. CanSize().
@@ -58,9 +59,10 @@ class ElasticHosts {
  private:
   const topology::Fabric& fabric_;
   const std::vector<std::string> partitions_;
-  std::set<HostId> hosts_;  // of the partitions
-  std::set<HostId> open_;   // of these: that have room
-  bool has_unknown_ = false;
+  std::set<HostId> hosts_;    // of the partitions
+  std::set<HostId> open_;     // of these: that have room
+  bool has_unknown_ = false;  // of these
+  bool starts_jobs_ = false;
   std::optional<uint32_t> gpus_of_each_;
 };
 

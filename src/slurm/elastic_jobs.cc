@@ -70,6 +70,8 @@ struct ElasticJobs::Entry {
   std::optional<SimTime> decided_at;  // it was to start then, and has done no steps since
   std::optional<double> restart_cost_s;
   uint32_t num_failures = 0;
+  uint32_t num_launches_failed = 0;
+  std::optional<uint32_t> launch_failed_at;  // after so many restarts
   std::string reason;
 };
 
@@ -109,7 +111,7 @@ bool ElasticJobs::IsOurs(const Job& job) const {
   const auto mark = ReadElasticMark(job.admin_comment);
   if (!mark.has_value() || !job.is_single || !job.may_requeue || job.state == JobState::kEnded) return false;
   if (refused_.contains(job.id)) return false;
-  if (job.state == JobState::kPending && job.is_held && !mark->is_held) return false;  // by its user
+  if (IsHeldByOthers(job)) return false;
   const std::vector<std::string_view> partitions = SplitList(job.partition);
   return !partitions.empty() && hosts_.AreAllNamed({partitions.begin(), partitions.end()});
 }
@@ -170,6 +172,13 @@ void ElasticJobs::LookAtJob(const Job& job, SimTime now) {
   entry.seen = job;
   entry.mark = mark;
   if (job.state == JobState::kCompleting) return;
+  if (job.is_held_by_slurm() && entry.launch_failed_at != job.num_restarts) {
+    entry.launch_failed_at = job.num_restarts;
+    if (++entry.num_launches_failed >= kNumFailuresMax) {
+      Refuse(job.id, Fault(fmt::format("could not be launched {} times: Slurm holds it", kNumFailuresMax)), now);
+      return;
+    }
+  }
   std::optional<std::vector<NodeShare>> nodes = std::vector<NodeShare>();
   if (job.has_hosts()) nodes = hosts_.SharesOf(job.hosts);
   if (!nodes.has_value()) {
@@ -338,7 +347,7 @@ void ElasticJobs::EndRestart(Entry* entry, SimTime now) {
   if (!entry->decided_at.has_value()) return;
   const double cost_s = std::clamp((now - *entry->decided_at).seconds().value(), 1.0, kRestartCostMaxS);
   entry->decided_at.reset();
-  entry->num_failures = 0;
+  entry->num_failures = entry->num_launches_failed = 0;
   entry->restart_cost_s = entry->restart_cost_s.has_value() ? Mean(*entry->restart_cost_s, cost_s) : cost_s;
   restart_cost_ = Seconds(Mean(restart_cost_.value(), cost_s));
   allocator_->Adopt(controller::RestartMeasured{entry->id, SimDuration::FromSeconds(Seconds(*entry->restart_cost_s))});
@@ -347,7 +356,7 @@ void ElasticJobs::EndRestart(Entry* entry, SimTime now) {
 // ---- Decisions ----
 
 std::vector<Operation> ElasticJobs::Decide(SimTime now) {
-  if (hosts_.has_unknown()) return {};
+  if (!hosts_.MayDecide()) return {};
   // Room is made before it is taken: what is held, and what shrinks, first.
   std::vector<std::pair<int64_t, Operation>> operations;
   std::vector<std::pair<uint32_t, Status>> failed;

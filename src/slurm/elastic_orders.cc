@@ -73,6 +73,9 @@ std::string ElasticOrders::WhyLost(const PlaceJob& place, const ClusterState& st
   const auto is_chosen = [&place](const std::string& host) {
     return std::ranges::find(place.hosts, host) != place.hosts.end();
   };
+  for (const std::string& host : place.hosts) {
+    if (std::ranges::find(state.nodes, host, &Node::name) == state.nodes.end()) return "Slurm has no node " + host;
+  }
   for (const Node& node : state.nodes) {
     const bool is_open = (node.is_up || node.is_unknown) && !node.is_drained;
     if (is_chosen(node.name) && !is_open) return fmt::format("{} is not open", node.name);

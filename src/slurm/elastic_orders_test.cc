@@ -478,6 +478,40 @@ TEST_F(ElasticOrdersTest, AJobThatStandsStillIsNotAskedForACheckpoint) {
   }
 }
 
+// Likewise where an administrator has taken a chosen host out of slurm.conf.
+TEST_F(ElasticOrdersTest, AHostThatSlurmHasNoMoreIsNotWaitedFor) {
+  options_.patience = SimDuration::FromSeconds(Seconds(10'000));
+  Add(7, Elastic(2, 4), 100'000);
+  Start();
+  Train();
+  Look();
+  ASSERT_FALSE(orders_->is_idle());
+  slurm_.nodes.erase("h0");
+  slurm_.nodes.erase("h3");
+  Periods(3);
+  EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+  EXPECT_EQ(NodesOf(7), 4u);
+  EXPECT_THAT(changes_, Contains(HasSubstr("Slurm has no node h")));
+}
+
+// Nothing starts in a partition that is down: what runs there runs on, and what waits is not tried in vain.
+TEST_F(ElasticOrdersTest, APartitionThatIsDownStartsNothingAndStopsNothing) {
+  Add(7, Elastic(1, 3), 1'000'000);
+  Start();
+  Periods(5);
+  ASSERT_EQ(NodesOf(7), 3u);
+  slurm_.is_partition_up = false;
+  Add(8, Elastic(1, 3), 20'000);
+  Periods(30);
+  EXPECT_EQ(slurm_.jobs[7].starts, 1u);
+  EXPECT_EQ(NodesOf(7), 3u);
+  EXPECT_TRUE(slurm_.jobs[8].is_held);
+  EXPECT_THAT(changes_, Not(Contains(HasSubstr("was not changed"))));
+  slurm_.is_partition_up = true;
+  Periods(5);
+  EXPECT_EQ(slurm_.jobs[8].state, "RUNNING");
+}
+
 // Likewise where a chosen host is reserved since, for a test of it, or by an administrator.
 TEST_F(ElasticOrdersTest, AHostThatIsReservedAfterItWasChosenIsNotWaitedFor) {
   options_.patience = SimDuration::FromSeconds(Seconds(10'000));
@@ -606,6 +640,31 @@ TEST_F(ElasticOrdersTest, AHoldOfItsUserInTheMiddleOfAChangeStays) {
   slurm_.jobs[7].waits_for_credential = false;
   Periods(10);
   EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+}
+
+// Slurm holds a job itself whose start has failed on a host, as after a slurmctld was killed: nobody else would release
+// it. One that can't be launched again and again stays held.
+TEST_F(ElasticOrdersTest, AJobWhoseLaunchFailedIsPlacedAgain) {
+  Add(7, Elastic(2, 4), 1'000'000);
+  Start();
+  Periods(3);
+  FakeJob& job = slurm_.jobs[7];
+  for (uint32_t failed = 1; failed <= 3; ++failed) {
+    SCOPED_TRACE(failed);
+    ASSERT_EQ(job.state, "RUNNING");
+    job.state = "PENDING";
+    job.hosts.clear();
+    job.is_held = true;
+    job.held_reason = "launch failed requeued held";
+    ++job.restarts;
+    trainings_[7].done = 0;
+    Look();
+    TakeTurns();
+    Look();
+    TakeTurns();
+    EXPECT_EQ(job.is_held, failed == 3);
+  }
+  EXPECT_THAT(notes_, Contains(HasSubstr("could not be launched 3 times")));
 }
 
 TEST_F(ElasticOrdersTest, SteeringComesFirst) {

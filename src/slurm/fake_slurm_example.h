@@ -35,6 +35,7 @@ struct FakeJob {
   std::string admin_comment = "(null)";
   std::string reservation;
   std::string comment, name;
+  std::string held_reason = "JobHeldUser";
 };
 struct FakeNode {
   std::string state = "IDLE", reason;
@@ -52,6 +53,7 @@ class FakeSlurm : public Programs {
   std::vector<std::string> changes;  // commands that change something, in order
   bool is_away = false;
   bool takes_tasks = true;
+  bool is_partition_up = true;
 
   explicit FakeSlurm(size_t num_nodes = 6) {
     for (size_t i = 0; i < num_nodes; ++i) nodes[fmt::format("h{}", i)];
@@ -114,7 +116,7 @@ class FakeSlurm : public Programs {
       if (job.state == "COMPLETING") {
         job.state = "PENDING";
         job.hosts.clear();
-      } else if (job.state == "PENDING" && !job.is_held && !job.waits_for_credential) {
+      } else if (is_partition_up && job.state == "PENDING" && !job.is_held && !job.waits_for_credential) {
         TryStart(&job);
       }
     }
@@ -258,7 +260,7 @@ class FakeSlurm : public Programs {
     return fmt::format("{}|{}|N/A|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|1|{}|train|{}|{}|{}\n", id, j.is_array ? "1-2" : "N/A",
                        j.owner, j.state, j.restarts, j.is_held ? "0" : "4294901759", j.may_requeue ? 1 : 0,
                        j.starts == 0 ? j.low : j.num_nodes, j.starts == 0 ? j.high : j.num_nodes, j.cpus, j.tasks,
-                       j.tasks_per_node, j.nice, fmt::join(j.hosts, ","), j.is_held ? "JobHeldUser" : "None",
+                       j.tasks_per_node, j.nice, fmt::join(j.hosts, ","), j.is_held ? j.held_reason : "None",
                        j.admin_comment);
   }
 
@@ -277,7 +279,7 @@ class FakeSlurm : public Programs {
   std::string ShowPartition() const {
     std::string names;
     for (const auto& [name, node] : nodes) names += (names.empty() ? "" : ",") + name;
-    return "PartitionName=train Default=YES Nodes=" + names + " State=UP\n";
+    return "PartitionName=train Default=YES Nodes=" + names + (is_partition_up ? " State=UP\n" : " State=DOWN\n");
   }
 
   Result<std::string> ShowNode(const std::string& name) const {

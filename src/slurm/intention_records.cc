@@ -120,6 +120,8 @@ std::string IntentionText(const Operation& operation) {
   return codec::ToJson(IntentionRecord{operation}).dump(-1, ' ', false, codec::Json::error_handler_t::replace);
 }
 
+std::string IsolatedKey(const std::string& host) { return "slurm/isolated/" + host; }
+
 std::string ReturnedKey(const std::string& host) { return "slurm/returned/" + host; }
 
 std::string ReleasedKey(uint32_t job) { return fmt::format("{}{}", kReleasedPrefix, job); }

@@ -29,6 +29,8 @@ struct ReleasedJob {
 std::string ReleasedKey(uint32_t job);
 std::string ReleasedText(const ReleasedJob& released);
 Result<std::vector<ReleasedJob>> ReadReleased(const store::Store& store);
+// Of a host that was isolated lately; its value is when, likewise, a blank, and why.
+std::string IsolatedKey(const std::string& host);
 // Of a host that was returned lately; its value is when, in seconds since 1970.
 std::string ReturnedKey(const std::string& host);
 // Errors: as above.

@@ -215,6 +215,21 @@ ScriptCheck CheckRequeue(const Script& script) {
           .helps = ""};
 }
 
+// Fairlead names its nodes, and starts it at once.
+ScriptCheck CheckWishes(const Script& script) {
+  for (const char* const option :
+       {"nodelist", "nodefile", "exclude", "constraint", "reservation", "dependency", "licenses", "begin"}) {
+    const Given* wish = Find(script, option);
+    if (wish == nullptr) continue;
+    return {.name = "start",
+            .state = State::kBroken,
+            .line = wish->line,
+            .found = fmt::format("--{} says where or when it may start", option),
+            .helps = fmt::format("take --{} out", option)};
+  }
+  return {.name = "start", .line = 0, .found = "anywhere, at any time", .helps = ""};
+}
+
 ScriptCheck CheckComment(const Script& script) {
   const Given* comment = Find(script, "comment");
   ScriptCheck check = {.name = "opt-in",
@@ -291,8 +306,9 @@ Result<std::vector<ScriptCheck>> CheckJobScript(std::string_view script) {
   if (!script.starts_with("#!")) return InvalidArgument("no script: expected #! at its beginning, as sbatch does");
   if (script.find('\0') != std::string_view::npos) return InvalidArgument("no script: it has a zero byte");
   const Script read = Read(script);
-  return std::vector<ScriptCheck>{CheckComment(read), CheckNodes(read),  CheckTasks(read), CheckRequeue(read),
-                                  CheckOutput(read),  CheckSignal(read), CheckTrap(read),  CheckOrder(read)};
+  return std::vector<ScriptCheck>{CheckComment(read), CheckNodes(read),  CheckTasks(read),
+                                  CheckRequeue(read), CheckWishes(read), CheckOutput(read),
+                                  CheckSignal(read),  CheckTrap(read),   CheckOrder(read)};
 }
 
 bool IsContractKept(const std::vector<ScriptCheck>& checks) {

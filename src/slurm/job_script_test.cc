@@ -29,7 +29,7 @@ std::map<std::string, ScriptCheck> Check(const std::string& script) {
   EXPECT_TRUE(checks.ok()) << checks.status().message();
   std::map<std::string, ScriptCheck> by_name;
   for (const ScriptCheck& check : *checks) by_name[check.name] = check;
-  EXPECT_EQ(by_name.size(), 8u);
+  EXPECT_EQ(by_name.size(), 9u);
   return by_name;
 }
 
@@ -78,6 +78,8 @@ TEST(JobScriptTest, WhatBreaksTheContractAndWhichLineHelps) {
            {"--ntasks-per-node=4", "--ntasks-per-node=x", "tasks", "'x'", "#SBATCH --ntasks-per-node=4"},
            {"--ntasks-per-node=4", "--ntasks-per-node=4 --array=1-3", "requeue", "array", "take --array out"},
            {"--ntasks-per-node=4", "--ntasks-per-node=4 --no-requeue", "requeue", "--no-requeue", "--requeue"},
+           {"--ntasks-per-node=4", "--ntasks-per-node=4 -x h3", "start", "--exclude says", "take --exclude out"},
+           {"--ntasks-per-node=4", "--ntasks-per-node=4 -d singleton", "start", "--dependency", "--dependency out"},
            {"\"fairlead\"", "\"fairleads\"", "opt-in", "does not say", "--comment=fairlead"},
            {"--open-mode=append", "", "output", "empty the file", "--open-mode=append"},
            {"--open-mode=append", "--open-mode=truncate", "output", "truncate", "--open-mode=append"},
@@ -123,7 +125,7 @@ TEST(JobScriptTest, Garbage) {
     for (const auto& [at, c] : changes) script[at % script.size()] = c;
     const auto checks = CheckJobScript(script);
     if (!checks.ok()) return;
-    RC_ASSERT(checks->size() == 8u);
+    RC_ASSERT(checks->size() == 9u);
     for (const ScriptCheck& check : *checks) {
       for (const char c : check.found) RC_ASSERT(c >= ' ' && c <= '~');
     }

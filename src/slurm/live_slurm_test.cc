@@ -140,12 +140,12 @@ TEST_F(LiveSlurmTest, AJobMovesAwayFromADrainedHost) {
   Cancel(id);
 }
 
-// The steps are requeuehold, update and release: a process is killed before and after each of them.
+// The steps are the mark, requeuehold, update, release, and the mark's end: a process is killed before and after each.
 TEST_F(LiveSlurmTest, AResizeGoesOnAfterAKillAtEachStep) {
   const uint32_t id = Submit({"-N1-4", "--ntasks-per-node=1"});
   const uint32_t strangers = Submit({"-N1", "--ntasks-per-node=1", "--oversubscribe"});
   uint32_t restarts = WaitUntilRunning(id).num_restarts;
-  for (size_t i = 0; i < 6; ++i) {
+  for (size_t i = 0; i < 10; ++i) {
     const Job before = *reader_.ReadJobLine(id);
     const uint32_t size = before.num_nodes % 4 + 1;  // up, and from 4 down to 1
     const PlaceJob place = *MakePlaceJob(before, size, {}, {});

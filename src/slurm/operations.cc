@@ -187,7 +187,7 @@ Step PlanHold(const HoldJob& hold, const std::optional<Job>& seen) {
   const bool is_pending = job.state == JobState::kPending;
   const bool is_ours = IsMarkedHeld(job);
   if (is_pending && job.is_held && is_ours) return IsSo(fmt::format("job {} waits, held", id));
-  if (is_pending && job.is_held) return GiveUp(fmt::format("somebody else holds job {}", id));
+  if (IsHeldByOthers(job)) return GiveUp(fmt::format("somebody else holds job {}", id));
   if (!is_pending && job.num_restarts != hold.num_restarts) {
     return GiveUp(fmt::format("job {} was started by somebody else", id));
   }
@@ -264,7 +264,7 @@ bool IsMarkedHeld(const Job& job) {
 
 bool IsHeldByOthers(const Job& job) {
   const bool is_markable = job.admin_comment.empty() || ReadElasticMark(job.admin_comment).has_value();
-  return job.is_held && is_markable && !IsMarkedHeld(job);
+  return job.is_held && !job.is_held_by_slurm() && is_markable && !IsMarkedHeld(job);
 }
 
 std::vector<Command> PlanLetGo(const Job& job) {
@@ -352,7 +352,8 @@ Result<PlaceJob> MakePlaceJob(const Job& job, uint32_t num_nodes, std::vector<st
   if (!is_pending && !job.may_requeue) return fault("it may not be requeued (--requeue)");
   const auto mark = ReadElasticMark(job.admin_comment);
   if (is_pending && !job.is_held && !mark.has_value()) return fault("it waits in the queue of Slurm");
-  if (is_pending && job.is_held && !(mark.has_value() && mark->is_held)) return fault("somebody else holds it");
+  const bool is_ours = mark.has_value() && (mark->is_held || job.is_held_by_slurm());
+  if (is_pending && job.is_held && !is_ours) return fault("somebody else holds it");
   if (num_nodes == 0 || job.num_nodes == 0) return fault("it needs a node at least");
   if (hosts.size() > num_nodes) return fault("more hosts are named than it is to have");
   for (const std::string& host : hosts) {
@@ -379,7 +380,7 @@ Result<HoldJob> MakeHoldJob(const Job& job) {
   const auto mark = ReadElasticMark(job.admin_comment);
   if (!mark.has_value()) return fault("it is not elastic");
   if (job.state == JobState::kEnded || job.state == JobState::kCompleting) return fault("it ends, or has ended");
-  if (job.is_held && !mark->is_held) return fault("somebody else holds it");
+  if (IsHeldByOthers(job)) return fault("somebody else holds it");
   if (job.has_hosts() && !job.may_requeue) return fault("it may not be requeued (--requeue)");
   return HoldJob{job.id, job.owner, job.num_restarts};
 }

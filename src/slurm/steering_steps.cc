@@ -253,7 +253,7 @@ Result<StepProgress> SteeringSteps::Isolate(const StepOrder& order) {
   const DrainHost drain = {order.host, order.reason};
   // Done, or begun: the job was looked at then.
   FL_ASSIGN_OR_RETURN(const auto recorded, FindRecorded(SubjectOf(drain)));
-  if (node->is_drained || recorded.has_value()) return Carry(drain);
+  if (node->is_drained || recorded.has_value()) return Drain(drain);
   FL_ASSIGN_OR_RETURN(const CheckedJob checked, CheckJob(order));
   if (!checked.job.has_value()) return Refused(checked.refusal);
   if (!Contains(checked.job->hosts, order.host)) {
@@ -261,7 +261,15 @@ Result<StepProgress> SteeringSteps::Isolate(const StepOrder& order) {
   }
   const Result<StopJob> stop = MakeStopJob(*checked.job);
   if (!stop.ok()) return Refused(stop.status().message());
-  return Carry(drain);
+  return Drain(drain);
+}
+
+Result<StepProgress> SteeringSteps::Drain(const DrainHost& drain) {
+  FL_ASSIGN_OR_RETURN(StepProgress progress, Carry(drain));
+  if (progress.kind != Kind::kDone) return progress;
+  const store::Change change = {IsolatedKey(drain.host), fmt::format("{} {}", std::time(nullptr), drain.reason)};
+  FL_RETURN_IF_ERROR(store_.Apply({&change, 1}));
+  return progress;
 }
 
 Result<StepProgress> SteeringSteps::Stop(const StepOrder& order) {
@@ -377,10 +385,15 @@ Result<StepProgress> SteeringSteps::Test(const StepOrder& order) {
   FL_ASSIGN_OR_RETURN(const Node node, reader_.ReadNode(host));
   FL_ASSIGN_OR_RETURN(const auto begun, FindReservation(reservation));
   if (!begun.has_value()) {
+    FL_ASSIGN_OR_RETURN(const auto isolated, store_.List(IsolatedKey(host)));
+    const bool is_forgotten =
+        std::ranges::any_of(isolated, [&host](const auto& record) { return record.key == IsolatedKey(host); });
+    if (!node.is_drained && is_forgotten) return Underway(fmt::format("{} is isolated once more", host));
     if (!node.is_drained) return Refused(fmt::format("{} is not isolated", host));
     if (!node.reason.starts_with(kOurReason)) return Refused(fmt::format("{} was drained by somebody else", host));
     if (node.is_busy) return Underway(fmt::format("jobs still run on {}", host));
   }
+  FL_RETURN_IF_ERROR(ForgetIsolation(host));
   FL_ASSIGN_OR_RETURN(StepProgress reserved, ChangeReservation(reservation, {host}, {}, UserName(geteuid())));
   if (reserved.kind != Kind::kDone) return reserved;
   FL_ASSIGN_OR_RETURN(StepProgress opened, Carry(slurm::ReturnHost{host}));
@@ -414,6 +427,7 @@ Result<StepProgress> SteeringSteps::Return(const StepOrder& order) {
   if (node->is_drained && !node->reason.starts_with(kOurReason)) {
     return Refused(fmt::format("{} was drained by somebody else: {}", order.host, node->reason));
   }
+  FL_RETURN_IF_ERROR(ForgetIsolation(order.host));
   std::string note;
   if (!options_.spares.empty() && node->is_drained) {
     FL_ASSIGN_OR_RETURN(const StepProgress in,
@@ -433,13 +447,29 @@ Status SteeringSteps::RememberReturn(const std::string& host) {
   return store_.Apply({&change, 1});
 }
 
-Status SteeringSteps::ForgetReturn(const std::string& host) {
-  FL_ASSIGN_OR_RETURN(const auto records, store_.List(ReturnedKey(host)));
-  if (std::ranges::none_of(records, [&](const auto& record) { return record.key == ReturnedKey(host); })) {
-    return OkStatus();
-  }
-  const store::Change change = {ReturnedKey(host), std::nullopt};
+Status SteeringSteps::ForgetRecord(const std::string& key) {
+  FL_ASSIGN_OR_RETURN(const auto records, store_.List(key));
+  if (std::ranges::none_of(records, [&key](const auto& record) { return record.key == key; })) return OkStatus();
+  const store::Change change = {key, std::nullopt};
   return store_.Apply({&change, 1});
+}
+
+Status SteeringSteps::RepeatIsolations(std::vector<std::string>* notes) {
+  FL_ASSIGN_OR_RETURN(const auto records, store_.List(IsolatedKey("")));
+  for (const auto& record : records) {
+    const std::string host = record.key.substr(IsolatedKey("").size());
+    const size_t blank = std::min(record.value.find(' '), record.value.size());
+    const auto at = ParseWhole<int64_t>(std::string_view(record.value).substr(0, blank));
+    const Result<Node> node = reader_.ReadNode(host);
+    if (!node.ok() && node.status().code() != StatusCode::kNotFound) return node.status();
+    const bool is_kept = node.ok() && at.has_value() && std::time(nullptr) - *at <= kRememberedAfterS;
+    if (!is_kept) FL_RETURN_IF_ERROR(ForgetIsolation(host));
+    if (!is_kept || node->is_drained) continue;
+    const std::string reason = record.value.substr(std::min(blank + 1, record.value.size()));
+    FL_ASSIGN_OR_RETURN(const StepProgress drained, Carry(DrainHost{host, reason}));
+    if (drained.kind == Kind::kDone) notes->push_back(host + " is isolated once more: Slurm had forgotten it");
+  }
+  return OkStatus();
 }
 
 Status SteeringSteps::ReleaseForgotten(const ClusterState& state, std::vector<std::string>* notes) {
@@ -481,6 +511,7 @@ Status SteeringSteps::LetGo(uint32_t id, std::vector<std::string>* notes) {
   const Result<Job> job = reader_.ReadJobLine(id);
   if (job.status().code() == StatusCode::kNotFound) return OkStatus();
   if (!job.ok()) return job.status();
+  if (IsHeldByOthers(*job)) return OkStatus();
   FL_ASSIGN_OR_RETURN(const StepProgress left, Carry(LeaveReservation{JobReservation(id), id, job->owner}));
   if (left.kind != Kind::kDone) return OkStatus();
   for (const Command& command : PlanLetGo(*job)) {
@@ -559,6 +590,7 @@ Result<std::vector<std::string>> SteeringSteps::CleanUp(const ClusterState& stat
   std::vector<std::string> notes;
   FL_RETURN_IF_ERROR(ReleaseForgotten(state, &notes));
   FL_RETURN_IF_ERROR(EndLeftTests(state.jobs, &notes));
+  FL_RETURN_IF_ERROR(RepeatIsolations(&notes));
   FL_RETURN_IF_ERROR(RepeatReturns(state.reservations, &notes));
   FL_ASSIGN_OR_RETURN(const auto recorded, ReadIntentions(store_));
   for (const auto& [number, operation] : recorded) {

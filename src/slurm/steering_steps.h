@@ -37,6 +37,7 @@
 #include "controller/steering_events.h"
 #include "model/job_identity.h"
 #include "slurm/cluster_reader.h"
+#include "slurm/intention_records.h"
 #include "slurm/programs.h"
 #include "slurm/writer.h"
 #include "store/store.h"
@@ -121,6 +122,7 @@ class SteeringSteps {
   };
 
   Result<StepProgress> Isolate(const StepOrder& order);
+  Result<StepProgress> Drain(const DrainHost& drain);
   Result<StepProgress> Stop(const StepOrder& order);
   Result<StepProgress> TakeSpare(const StepOrder& order);
   Result<StepProgress> Restart(const StepOrder& order);
@@ -152,8 +154,12 @@ class SteeringSteps {
   // Likewise a test that has ended, and one whose controller was killed, keeps its host until its time is over.
   Status EndLeftTests(const std::vector<Job>& jobs, std::vector<std::string>* notes);
   Status RememberReturn(const std::string& host);
+  // Likewise those that were isolated shortly before.
+  Status RepeatIsolations(std::vector<std::string>* notes);
   // Another step is about the host now.
-  Status ForgetReturn(const std::string& host);
+  Status ForgetReturn(const std::string& host) { return ForgetRecord(ReturnedKey(host)); }
+  Status ForgetIsolation(const std::string& host) { return ForgetRecord(IsolatedKey(host)); }
+  Status ForgetRecord(const std::string& key);
 
   Status CleanUpStop(const StopJob& stop, std::vector<std::string>* notes);
   Status CleanUpReservation(const Reservation& reservation, const IsLeft& is_left, std::vector<std::string>* notes);

@@ -476,6 +476,23 @@ TEST_F(SteeringStepsTest, ANewProcessKnowsWhatSlurmForgot) {
   }
 }
 
+// It has forgotten the isolation: nothing starts on the sick host for that, and its test is not refused.
+TEST_F(SteeringStepsTest, AnIsolationThatSlurmForgetsIsRepeated) {
+  ASSERT_EQ(Go(Isolation("h1")).kind, Kind::kDone);
+  EXPECT_THAT(CleanUp(), IsEmpty());
+  slurm_.jobs.erase(7);
+  slurm_.nodes["h1"] = {};
+  EXPECT_EQ(steps_.Go(OfHost(TestHost{}, "h1"))->kind, Kind::kUnderway);
+  SteeringSteps later(&slurm_, &world_.store, world_.Options());
+  const auto told = later.CleanUp(*ProgramReader(&slurm_).ReadAll(), [](const auto&) { return false; });
+  EXPECT_THAT(*told, ElementsAre("h1 is isolated once more: Slurm had forgotten it"));
+  EXPECT_EQ(slurm_.nodes["h1"].reason, "fairlead: finding 3: rank 1 is stopped");
+  EXPECT_EQ(Go(OfHost(TestHost{}, "h1")).kind, Kind::kDone);
+  ASSERT_EQ(Go(OfHost(controller::ReturnHost{}, "h1")).kind, Kind::kDone);
+  EXPECT_THAT(CleanUp(), IsEmpty());
+  EXPECT_EQ(slurm_.nodes["h1"].state, "IDLE");
+}
+
 // It has forgotten that the reservation of a job was deleted: nobody else would do that for ten minutes.
 TEST_F(SteeringStepsTest, AReservationThatComesBackIsDeleted) {
   for (size_t i = 0; i < 4; ++i) ASSERT_EQ(Go(Sequence()[i]).kind, Kind::kDone);

@@ -193,6 +193,8 @@ class SlurmJobsTest(unittest.TestCase):
         for options, why in ((("-N2", "--ntasks-per-node=1", "--comment=fairlead"), "no range of nodes"),
                              (("-N1-2", "--comment={\"fairlead\": {}}"), "how many tasks a node has"),
                              (("-N1-2", "--ntasks-per-node=1", "--array=1-2", "--comment=fairlead"), "an array"),
+                             *((("-N1-2", "--ntasks-per-node=1", "--comment=fairlead", option), option.split("=")[0])
+                               for option in ("--nodelist=h1", "--exclude=h0", "--dependency=singleton", "--begin=now+1hour")),
                              (("-N1-2", "--ntasks-per-node=1", "--comment=fairleads"), None)):
             said = cluster.run("sbatch", "--hold", *options, "-o", "/dev/null", "--wrap=true", fails=True)
             if why is None:
