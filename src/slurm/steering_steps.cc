@@ -253,6 +253,7 @@ Result<StepProgress> SteeringSteps::Isolate(const StepOrder& order) {
   const DrainHost drain = {order.host, order.reason};
   // Done, or begun: the job was looked at then.
   FL_ASSIGN_OR_RETURN(const auto recorded, FindRecorded(SubjectOf(drain)));
+  if (node->is_drained && !node->reason.starts_with(kOurReason)) return Carry(drain);  // and whoever did ends it
   if (node->is_drained || recorded.has_value()) return Drain(drain);
   FL_ASSIGN_OR_RETURN(const CheckedJob checked, CheckJob(order));
   if (!checked.job.has_value()) return Refused(checked.refusal);

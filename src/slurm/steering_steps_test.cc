@@ -224,6 +224,8 @@ TEST_F(SteeringStepsTest, AHostThatOthersDrainedIsIsolated) {
   slurm_.nodes["h1"] = {"IDLE+DRAIN", "operator: disk"};
   EXPECT_EQ(Go(Isolation("h1")).kind, Kind::kDone);
   EXPECT_EQ(slurm_.nodes["h1"].reason, "operator: disk");
+  slurm_.nodes["h1"] = {};
+  EXPECT_THAT(CleanUp(), IsEmpty()) << "whoever isolated it has ended that";
 }
 
 TEST_F(SteeringStepsTest, ASlurmThatIsAwayIsAnError) {
