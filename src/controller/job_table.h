@@ -80,9 +80,9 @@ class JobTable {
   // Null: this host holds none of this name.
   const LiveConnection* FindConnection(JobId job, HostId host, uint64_t connection) const;
 
-  // Questions about a job keep it. Args: job: in the table.
+  // Questions about a job keep it. Args: job: in the table; removed: that was added.
   void AddQuestion(JobId job) { jobs_.at(job).num_questions++; }
-  void ClearQuestions(JobId job) { jobs_.at(job).num_questions = 0; }
+  void RemoveQuestion(JobId job) { jobs_.at(job).num_questions--; }
 
   // Nothing happens where the job has a connection of this name, on whatever host. Args: job: in the table.
   void AddConnection(JobId job, HostId host, const traffic::ConnectionRequest& request);

@@ -35,11 +35,13 @@ TEST(JobTableTest, ConnectionsAndQuestionsKeepAJob) {
   EXPECT_EQ(jobs.jobs_at(HostId(0)), std::set<JobId>{job});
   EXPECT_FALSE(jobs.ForgetIfUnused(job));
   jobs.AddQuestion(job);
+  jobs.AddQuestion(job);
   EXPECT_EQ(jobs.RemoveConnection(job, HostId(0), 5), 1u);
   EXPECT_TRUE(jobs.jobs_at(HostId(0)).empty());
   EXPECT_EQ(jobs.FindShare(job, HostId(0)), nullptr);
+  jobs.RemoveQuestion(job);
   EXPECT_FALSE(jobs.ForgetIfUnused(job)) << "a question is open";
-  jobs.ClearQuestions(job);
+  jobs.RemoveQuestion(job);
   EXPECT_TRUE(jobs.ForgetIfUnused(job));
 }
 

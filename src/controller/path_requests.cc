@@ -50,7 +50,7 @@ std::vector<JobId> PathRequests::BeginAnswers() {
   jobs.reserve(asked_.size());
   for (const auto& [number, request] : asked_) {
     jobs.push_back(request.job);
-    jobs_->ClearQuestions(request.job);
+    jobs_->RemoveQuestion(request.job);
   }
   return jobs;
 }

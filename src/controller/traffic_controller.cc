@@ -190,6 +190,7 @@ void TrafficController::Hear(HostId host, const ConnectionsHeld& message) {
   if (!job) return;
   announced.job = *job;
   announcements_.Name(host, *job);
+  jobs_.AddQuestion(*job);  // it keeps its number until all is announced
   ReleaseOthers(*job, host, announced.connections);
   std::set<uint64_t> named;
   for (size_t c = 0; c < taken.size(); ++c) {
@@ -198,7 +199,7 @@ void TrafficController::Hear(HostId host, const ConnectionsHeld& message) {
   }
   batch_.Add(std::move(announced));
   Flush();
-  jobs_.ClearQuestions(*job);
+  jobs_.RemoveQuestion(*job);
   StrikeAllBut(*job, host, named);
   if (jobs_.FindShare(*job, host) == nullptr) return ForgetIfUnused(*job);
   CorrectPorts(*job, host, taken);
@@ -213,7 +214,6 @@ void TrafficController::ReleaseOthers(JobId job, HostId host, std::span<const tr
     if (known != nullptr && known->request != held.request) others.push_back(held.request.connection);
   }
   if (others.empty()) return;
-  jobs_.AddQuestion(job);  // it keeps its number until all is announced
   Remove(job, host, others);
   batch_.Release(host, job, std::move(others));
 }

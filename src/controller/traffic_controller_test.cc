@@ -92,6 +92,28 @@ TEST(TrafficControllerTest, OfHostsWhoseAgentsAreRefusedTheWatchIsToldOnceASecon
   EXPECT_EQ(told.size(), 2u);
 }
 
+// In one batch: a request that the path service refuses, and another host's announcement of nothing, or of nothing that
+// can be meant.
+TEST(TrafficControllerTest, AJobThatIsForgottenWhileItIsAnnouncedIsNoFault) {
+  LiveCluster cluster;
+  cluster.Connect(0);
+  cluster.Connect(1);
+  WantedConnection refused{
+      .connection = 1, .source = NicAddress(0), .destination = NicAddress(3), .destination_port = 5000};
+  refused.weight = -1;
+  HeldConnection of_another;
+  of_another.wanted = refused;
+  for (const std::vector<HeldConnection>& held : {std::vector<HeldConnection>(), {of_another}}) {
+    const auto outputs = cluster.Send(
+        {StreamMessage{*cluster.agent(0).stream, PathsWanted{.request = 1, .job = "a", .connections = {refused}}},
+         StreamMessage{*cluster.agent(1).stream, ConnectionsHeld{.job = "a", .connections = held}}});
+    const auto answers = Sent<PathsAnswered>(outputs);
+    ASSERT_EQ(answers.size(), 1u);
+    EXPECT_NE(answers[0].connections.at(0).reason, "");
+    EXPECT_TRUE(cluster.controller().Jobs().empty());
+  }
+}
+
 TEST(TrafficControllerTest, HellosAreCheckedAndTheSecondStreamOfAHostReplacesTheFirst) {
   LiveCluster cluster;
   const auto refusal = [&](uint32_t stream, FromAgent message) {
