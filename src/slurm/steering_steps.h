@@ -150,7 +150,7 @@ class SteeringSteps {
                       std::vector<std::string>* notes);
   // Likewise a job that was placed or released shortly before is held again then: nobody would go on with it.
   Status ReleaseForgotten(const ClusterState& state, std::vector<std::string>* notes);
-  Status LetGo(uint32_t job, std::vector<std::string>* notes);
+  Status LetGo(uint32_t id, std::vector<std::string>* notes);
   // Likewise a test that has ended, and one whose controller was killed, keeps its host until its time is over.
   Status EndLeftTests(const std::vector<Job>& jobs, std::vector<std::string>* notes);
   Status RememberReturn(const std::string& host);

@@ -8,6 +8,7 @@
 
 #include "slurm/fake_slurm_example.h"
 #include "slurm/intention_records.h"
+#include "slurm/job_wish.h"
 #include "slurm/mortal_example.h"
 #include "store/memory_store.h"
 
