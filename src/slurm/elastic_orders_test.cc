@@ -107,6 +107,16 @@ class ElasticOrdersTest : public testing::Test {
     orders_ = std::move(orders).value();
   }
 
+  // Job 7 is to have 4 hosts, which it may wait for as long as it likes, and nothing is done about it yet.
+  void DecideAboutAJobOfFourHosts() {
+    options_.patience = SimDuration::FromSeconds(Seconds(10'000));
+    Add(7, Elastic(2, 4), 100'000);
+    Start();
+    Train();
+    Look();
+    ASSERT_FALSE(orders_->is_idle());
+  }
+
   void Train() {
     now_s_ += kPeriodS;
     for (auto& [id, training] : trainings_) {
@@ -390,12 +400,7 @@ TEST_F(ElasticOrdersTest, ReservedHostsAreNotTaken) {
 
 // Somebody else's job is faster: the elastic one gets other hosts with the next look, and others do not wait for it.
 TEST_F(ElasticOrdersTest, HostsThatAreTakenMeanwhileAreGivenUp) {
-  options_.patience = SimDuration::FromSeconds(Seconds(10'000));
-  Add(7, Elastic(2, 4), 100'000);
-  Start();
-  Train();
-  Look();
-  ASSERT_FALSE(orders_->is_idle());
+  DecideAboutAJobOfFourHosts();
   slurm_.Start(3, Rigid(3));
   Periods(3);
   EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
@@ -480,12 +485,7 @@ TEST_F(ElasticOrdersTest, AJobThatStandsStillIsNotAskedForACheckpoint) {
 
 // Likewise where an administrator has taken a chosen host out of slurm.conf.
 TEST_F(ElasticOrdersTest, AHostThatSlurmHasNoMoreIsNotWaitedFor) {
-  options_.patience = SimDuration::FromSeconds(Seconds(10'000));
-  Add(7, Elastic(2, 4), 100'000);
-  Start();
-  Train();
-  Look();
-  ASSERT_FALSE(orders_->is_idle());
+  DecideAboutAJobOfFourHosts();
   slurm_.nodes.erase("h0");
   slurm_.nodes.erase("h3");
   Periods(3);
@@ -514,12 +514,7 @@ TEST_F(ElasticOrdersTest, APartitionThatIsDownStartsNothingAndStopsNothing) {
 
 // Likewise where a chosen host is reserved since, for a test of it, or by an administrator.
 TEST_F(ElasticOrdersTest, AHostThatIsReservedAfterItWasChosenIsNotWaitedFor) {
-  options_.patience = SimDuration::FromSeconds(Seconds(10'000));
-  Add(7, Elastic(2, 4), 100'000);
-  Start();
-  Train();
-  Look();
-  ASSERT_FALSE(orders_->is_idle());
+  DecideAboutAJobOfFourHosts();
   slurm_.reservations["fairlead_test_h0"] = {"h0", "root", "IGNORE_JOBS,OVERLAP"};
   slurm_.reservations["fairlead_test_h3"] = {"h3", "root", "IGNORE_JOBS,OVERLAP"};
   Periods(3);

@@ -7,6 +7,7 @@
 
 #include "base/whole_number.h"
 #include "codec/json_archive.h"
+#include "slurm/stored_record.h"
 
 namespace fairlead::slurm {
 
@@ -45,16 +46,13 @@ Result<ElasticRecord> ReadElasticText(const std::string& text) {
 }
 
 Result<std::vector<std::pair<uint32_t, ElasticRecord>>> ReadElasticRecords(const store::Store& store) {
-  const auto damaged = [](const store::Record& record, const std::string& what) {
-    return Status(StatusCode::kDataLoss, fmt::format("store: record {} can't be read: {}", record.key, what));
-  };
   FL_ASSIGN_OR_RETURN(const std::vector<store::Record> records, store.List(kElasticPrefix));
   std::vector<std::pair<uint32_t, ElasticRecord>> all;
   for (const store::Record& record : records) {
     const auto job = ParseWhole<uint32_t>(std::string_view(record.key).substr(kElasticPrefix.size()));
-    if (!job.has_value()) return damaged(record, "its key has no number");
+    if (!job.has_value()) return DamagedRecord(record, "its key has no number");
     Result<ElasticRecord> read = ReadElasticText(record.value);
-    if (!read.ok()) return damaged(record, read.status().message());
+    if (!read.ok()) return DamagedRecord(record, read.status().message());
     all.emplace_back(*job, *std::move(read));
   }
   return all;

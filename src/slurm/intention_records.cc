@@ -5,8 +5,10 @@
 #include <charconv>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "codec/json_archive.h"
+#include "slurm/stored_record.h"
 
 namespace fairlead::slurm {
 
@@ -132,17 +134,13 @@ std::string StoppedKey(uint32_t job) { return fmt::format("{}{}", kStoppedPrefix
 
 namespace {
 
-Status Damaged(const store::Record& record, const std::string& what) {
-  return {StatusCode::kDataLoss, fmt::format("store: record {} can't be read: {}", record.key, what)};
-}
-
 Result<Operation> ReadOperation(const store::Record& record) {
   const auto json = codec::ParseJson(record.value, "the record");
-  if (!json.ok()) return Damaged(record, json.status().message());
+  if (!json.ok()) return DamagedRecord(record, json.status().message());
   IntentionRecord intention;
   const std::string fault = codec::ReadValue(*json, codec::UnknownKeys::kRefused, &intention);
-  if (!fault.empty()) return Damaged(record, codec::WithoutJoint(fault));
-  if (json->size() != 1) return Damaged(record, "it has not exactly one operation");
+  if (!fault.empty()) return DamagedRecord(record, codec::WithoutJoint(fault));
+  if (json->size() != 1) return DamagedRecord(record, "it has not exactly one operation");
   return std::move(intention.operation);
 }
 
@@ -155,7 +153,7 @@ Result<std::vector<std::pair<uint64_t, Operation>>> ReadIntentions(const store::
     uint64_t number = 0;
     const char* end = record.key.data() + record.key.size();
     const auto [stop, error] = std::from_chars(record.key.data() + kPrefix.size(), end, number);
-    if (error != std::errc() || stop != end) return Damaged(record, "its key has no number");
+    if (error != std::errc() || stop != end) return DamagedRecord(record, "its key has no number");
     FL_ASSIGN_OR_RETURN(Operation operation, ReadOperation(record));
     intentions.emplace_back(number, std::move(operation));
   }
@@ -168,7 +166,8 @@ Result<std::vector<StopJob>> ReadStopped(const store::Store& store) {
   for (const store::Record& record : records) {
     FL_ASSIGN_OR_RETURN(const Operation operation, ReadOperation(record));
     const auto* stop = std::get_if<StopJob>(&operation);
-    if (stop == nullptr || record.key != StoppedKey(stop->job)) return Damaged(record, "it is no stop of that job");
+    if (stop == nullptr || record.key != StoppedKey(stop->job))
+      return DamagedRecord(record, "it is no stop of that job");
     stopped.push_back(*stop);
   }
   return stopped;
@@ -178,12 +177,8 @@ Result<std::vector<ReleasedJob>> ReadReleased(const store::Store& store) {
   FL_ASSIGN_OR_RETURN(const std::vector<store::Record> records, store.List(kReleasedPrefix));
   std::vector<ReleasedJob> all;
   for (const store::Record& record : records) {
-    const auto json = codec::ParseJson(record.value, "the record");
-    if (!json.ok()) return Damaged(record, json.status().message());
-    ReleasedJob released;
-    const std::string fault = codec::ReadValue(*json, codec::UnknownKeys::kRefused, &released);
-    if (!fault.empty()) return Damaged(record, codec::WithoutJoint(fault));
-    all.push_back(released);
+    FL_ASSIGN_OR_RETURN(ReleasedJob released, ReadStored<ReleasedJob>(record));
+    all.push_back(std::move(released));
   }
   return all;
 }

@@ -12,6 +12,7 @@
 #include "base/whole_number.h"
 #include "codec/json_archive.h"
 #include "slurm/job_comment.h"
+#include "slurm/stored_record.h"
 
 namespace fairlead::slurm {
 
@@ -64,18 +65,11 @@ std::string SummaryOf(const JobAccount& account) {
 
 Result<std::unique_ptr<JobAccounts>> JobAccounts::Create(Programs* programs, store::Store* store,
                                                          const WriterOptions& options) {
-  const auto damaged = [](const store::Record& record, const std::string& what) {
-    return Status(StatusCode::kDataLoss, fmt::format("store: record {} can't be read: {}", record.key, what));
-  };
   std::unique_ptr<JobAccounts> accounts(new JobAccounts(programs, store, options));
   FL_ASSIGN_OR_RETURN(const std::vector<store::Record> records, store->List(kAccountPrefix));
   for (const store::Record& record : records) {
-    const auto json = codec::ParseJson(record.value, "the record");
-    if (!json.ok()) return damaged(record, json.status().message());
-    JobAccount account;
-    const std::string fault = codec::ReadValue(*json, codec::UnknownKeys::kRefused, &account);
-    if (!fault.empty()) return damaged(record, codec::WithoutJoint(fault));
-    if (record.key != AccountKey(account.job)) return damaged(record, "it is of another job");
+    FL_ASSIGN_OR_RETURN(JobAccount account, ReadStored<JobAccount>(record));
+    if (record.key != AccountKey(account.job)) return DamagedRecord(record, "it is of another job");
     accounts->accounts_[account.job] = std::move(account);
   }
   return accounts;

@@ -138,16 +138,14 @@ class Aiturbo : public AllocationPolicy {
   }
 
   Precedence PrecedenceOf(const AllocationSnapshot& snapshot, const AllocationJob& job) const {
-    if (job.is_running()) {
-      const bool is_young = (snapshot.now - job.running_since).seconds().value() < MinRunSeconds(job);
-      const bool has_right =
-          job.memory.start == StartKind::kAged || (!job.is_predictable && job.memory.start != StartKind::kBackfilled);
-      if (is_young && has_right) return Precedence::kProtected;
-      // Jobs of known length have turns instead.
-      const bool is_spent = !job.is_predictable && RestartBudget(options_.restart_budget).IsSpent(job);
-      return is_spent && job.memory.start != StartKind::kBackfilled ? Precedence::kSpent : Precedence::kByScore;
-    }
-    return Precedence::kByScore;
+    if (!job.is_running()) return Precedence::kByScore;
+    const bool is_young = (snapshot.now - job.running_since).seconds().value() < MinRunSeconds(job);
+    const bool has_right =
+        job.memory.start == StartKind::kAged || (!job.is_predictable && job.memory.start != StartKind::kBackfilled);
+    if (is_young && has_right) return Precedence::kProtected;
+    // Jobs of known length have turns instead.
+    const bool is_spent = !job.is_predictable && RestartBudget(options_.restart_budget).IsSpent(job);
+    return is_spent && job.memory.start != StartKind::kBackfilled ? Precedence::kSpent : Precedence::kByScore;
   }
 
   static double WaitedSeconds(const AllocationSnapshot& snapshot, const AllocationJob& job) {
