@@ -205,7 +205,8 @@ void PortMoves::Hear(HostId host, const ArrivalPrepared& message) {
   Arrival& arrival = arrivals_.at(key->second);
   if (arrival.to != host) return outputs_->Object(host, "answers for an arrival at another host");
   if (arrival.num_unanswered == 0 || --arrival.num_unanswered > 0) return;  // of an older order
-  if (!message.error.empty()) {
+  arrival.is_order_refused = !message.error.empty();
+  if (arrival.is_order_refused) {
     arrival.due = SimTime::Never();
     return outputs_->Object(
         host, fmt::format("can't prepare an arrival of job {}: {}; {}", NameOf(key->second.job),
@@ -248,8 +249,13 @@ void PortMoves::Retry() {
   while (!to_retry_.empty() && to_retry_.begin()->first <= world_.time.now()) {
     const QueuePairKey key = to_retry_.begin()->second;
     to_retry_.erase(to_retry_.begin());
-    const auto arrival = arrivals_.find(key);
-    if (arrival != arrivals_.end() && arrival->second.due != SimTime::Never()) continue;  // under way
+    const auto found = arrivals_.find(key);
+    if (found != arrivals_.end()) {
+      Arrival& arrival = found->second;
+      if (arrival.due != SimTime::Never()) continue;  // under way
+      const bool is_rewritten = arrival.wire_port != arrival.order.socket_port;
+      if (arrival.is_order_refused && is_rewritten) Order(&arrival, arrival.wire_port);
+    }
     const LiveJob* job = world_.jobs.Find(key.job);
     if (job == nullptr) continue;
     const auto connection = job->connections.find(key.connection);

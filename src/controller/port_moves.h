@@ -97,6 +97,7 @@ class PortMoves {
     SimTime due = SimTime::Never();  // of the answer
     uint16_t refused_port = 0;       // the last one, by either end
     uint32_t num_refusals = 0;       // of that
+    bool is_order_refused = false;   // the last one, by the destination
   };
 
   void NoteImmovable(const traffic::PathsMoved& action);

@@ -131,6 +131,38 @@ TEST_F(PortMovesTest, WithoutTheOtherEndNothingIsOrdered) {
   EXPECT_EQ(orders[1].wire_port, port_) << "and what is wanted";
 }
 
+// Its packets arrive with a port that the socket does not know, for as long as the destination rewrites nothing.
+TEST_F(PortMovesTest, TheDestinationOfAPortInForceIsAskedAgainAfterAnError) {
+  example_.paths.answers[{job_, 5}] = {.connection = 5, .reason = "", .queue_pairs = {Use(port_)}};
+  const LiveConnection& connection = *example_.jobs.FindConnection(job_, HostId(0), 5);
+  moves_.TakeHeldPort({job_, 5, 0}, connection, {.is_managed = true, .port = port_});
+  EXPECT_EQ(WirePort(), port_);
+  const PrepareArrival order = MessagesIn<PrepareArrival>(example_.outputs.Take()).at(0);
+  Prepared(order, "no rules");
+  const std::vector<PrepareArrival> again = MessagesIn<PrepareArrival>(Wait(SimDuration(2'000'000'000)));
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].wire_port, port_);
+  Prepared(again[0]);
+  EXPECT_TRUE(Wait(SimDuration(100'000'000'000)).empty()) << "it is rewritten now";
+}
+
+TEST_F(PortMovesTest, AfterAnErrorOfAMoveThePortInForceIsOrderedToo) {
+  Prepared(MessagesIn<PrepareArrival>(Move(port_)).at(0));
+  ASSERT_EQ(WirePort(), port_);
+  uint16_t next = port_ + 1;
+  while (!traffic::PortsFor(6, /*is_open=*/true).Contains(next)) ++next;
+  Move(next);
+  moves_.LoseOrders(HostId(3));
+  moves_.Renew(HostId(3));  // both are ordered of a destination that may have forgotten them
+  const std::vector<PrepareArrival> orders = MessagesIn<PrepareArrival>(example_.outputs.Take());
+  ASSERT_EQ(orders.size(), 2u);
+  for (const PrepareArrival& order : orders) Prepared(order, "no rules");
+  const std::vector<PrepareArrival> again = MessagesIn<PrepareArrival>(Wait(SimDuration(2'000'000'000)));
+  ASSERT_EQ(again.size(), 2u);
+  EXPECT_EQ(again[0].wire_port, port_);
+  EXPECT_EQ(again[1].wire_port, next);
+}
+
 TEST_F(PortMovesTest, OthersDoNotAnswerForAnArrival) {
   const PrepareArrival order = MessagesIn<PrepareArrival>(Move(port_)).at(0);
   moves_.Hear(HostId(2), ArrivalPrepared{.alias = order.alias, .error = ""});

@@ -52,7 +52,8 @@ TEST(ChaosRunTest, SeedsThatBrokeLawsKeepThem) {
     options.run.num_nic_ports = num_nic_ports;
     ExpectLaws(options);
   };
-  for (const uint64_t seed : {203464, 206788, 207157, 208954, 305644, 307360, 307651, 602678, 604488, 606987, 1202319})
+  for (const uint64_t seed :
+       {203464, 206788, 207157, 208954, 305644, 307360, 307651, 602678, 604488, 606987, 1202319, 1300513})
     keeps_laws(seed, 1);
   for (const uint64_t seed : {402290, 701379, 702007}) keeps_laws(seed, 2);
 }
