@@ -40,7 +40,7 @@ void ClusterController::Reserve(const std::vector<HostId>& hosts) {
   model::Placement reserved;
   for (const HostId host : hosts) {
     for (uint32_t g = 0; g < fabric_->num_gpus_of(host); ++g) {
-      reserved.gpus.emplace_back(fabric_->first_gpu(host).value() + g);
+      reserved.gpus.push_back(fabric_->gpu(host, g));
     }
   }
   pool_.Take(reserved);

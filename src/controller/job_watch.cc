@@ -226,9 +226,9 @@ void JobWatch::Place(model::JobLayout* layout) const {
     if (num_nics == 1) {
       place.nic = fabric_.first_nic(place.host);
     } else if (num_here == fabric_.num_gpus_of(place.host)) {
-      place.nic = fabric_.nic_of(GpuId(fabric_.first_gpu(place.host).value() + place.gpu));
+      place.nic = fabric_.nic_of(fabric_.gpu(place.host, place.gpu));
     } else if (num_here == num_nics) {
-      place.nic = NicId(fabric_.first_nic(place.host).value() + place.gpu);
+      place.nic = fabric_.nic(place.host, place.gpu);
     }
     if (!place.nic.valid()) continue;
     std::vector<NodeId> leaves;

@@ -75,7 +75,7 @@ NodeChecks::NodeChecks(const topology::Fabric& fabric, const topology::AddressBo
 std::vector<IpAddress> NodeChecks::NicsOf(HostId host) const {
   std::set<NicId> used;  // by GPUs
   for (uint32_t g = 0; g < fabric_.num_gpus_of(host); ++g) {
-    used.insert(fabric_.nic_of(GpuId(fabric_.first_gpu(host).value() + g)));
+    used.insert(fabric_.nic_of(fabric_.gpu(host, g)));
   }
   std::vector<IpAddress> nics;
   for (const NicId nic : used) {
@@ -141,7 +141,7 @@ double NodeChecks::LineRateOf(HostId host) const {
   double slowest = std::numeric_limits<double>::infinity();
   for (uint32_t n = 0; n < fabric_.num_nics_of(host); ++n) {
     double rate = 0;
-    for (const LinkId link : fabric_.links_from(fabric_.node_of(NicId(fabric_.first_nic(host).value() + n)))) {
+    for (const LinkId link : fabric_.links_from(fabric_.node_of(fabric_.nic(host, n)))) {
       if (topology::IsNetwork(fabric_.tier(link))) rate += fabric_.capacity(link).value();
     }
     if (rate > 0) slowest = std::min(slowest, rate);

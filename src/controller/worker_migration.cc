@@ -127,7 +127,7 @@ model::Placement PlaceOnWholeHosts(const topology::Fabric& fabric, const std::ve
   model::Placement placement;
   for (const HostId host : hosts) {
     for (uint32_t g = 0; g < fabric.num_gpus_of(host); ++g) {
-      placement.gpus.emplace_back(fabric.first_gpu(host).value() + g);
+      placement.gpus.push_back(fabric.gpu(host, g));
     }
   }
   return placement;
@@ -221,8 +221,8 @@ model::Iteration TransferIteration(const topology::Fabric& fabric, const std::ve
   model::Iteration iteration;
   for (const HostMove& move : moves) {
     for (uint32_t g = 0; g < fabric.num_gpus_of(move.from); ++g) {
-      iteration.flows.push_back({.source = GpuId(fabric.first_gpu(move.from).value() + g),
-                                 .destination = GpuId(fabric.first_gpu(move.to).value() + g),
+      iteration.flows.push_back({.source = fabric.gpu(move.from, g),
+                                 .destination = fabric.gpu(move.to, g),
                                  .bytes = worker_state,
                                  .group = iteration.num_groups++});
     }

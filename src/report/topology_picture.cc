@@ -145,7 +145,7 @@ class Layers {
         hosts_below_[leaf].push_back(host.value());
       }
       for (uint32_t n = 0; n < fabric_.num_nics_of(host); ++n) {
-        if (fabric_.node_of(NicId(fabric_.first_nic(host).value() + n)) == nic) nics[leaf].insert(n);
+        if (fabric_.node_of(fabric_.nic(host, n)) == nic) nics[leaf].insert(n);
       }
       uint32_t& part = part_of_host[host.index()];
       const uint32_t own = PartOf(1, leaf);

@@ -32,9 +32,7 @@ class MessageBuilder {
   model::Iteration iteration_;
 };
 
-GpuId GpuOf(const topology::Fabric& fabric, HostId host, uint32_t index) {
-  return GpuId(fabric.first_gpu(host).value() + index);
-}
+GpuId GpuOf(const topology::Fabric& fabric, HostId host, uint32_t index) { return fabric.gpu(host, index); }
 
 }  // namespace
 

@@ -35,7 +35,7 @@ Result<std::vector<prediction::SpeedPoint>> HealthyFabric::ProfileAlone(const co
     while (placement.gpus.size() < gpus) {
       const HostId host(num_hosts++);
       for (uint32_t g = 0; g < fabric_.num_gpus_of(host); ++g) {
-        placement.gpus.emplace_back(fabric_.first_gpu(host).value() + g);
+        placement.gpus.push_back(fabric_.gpu(host, g));
       }
     }
     model::Job sized = job;

@@ -262,7 +262,7 @@ Status CheckJob(const Scenario& scenario, const ScenarioJob& entry) {
     const HostId host(h);
     if (scenario.fabric.num_gpus_of(host) < std::min(job.gpus_per_host, job.num_gpus)) continue;
     for (uint32_t g = 0; g < job.gpus_per_host && placement.gpus.size() < job.num_gpus; ++g) {
-      placement.gpus.emplace_back(scenario.fabric.first_gpu(host).value() + g);
+      placement.gpus.push_back(scenario.fabric.gpu(host, g));
     }
   }
   FL_ASSIGN_OR_RETURN(const model::Iteration iteration, MakeIterationProvider(scenario)(job, placement));

@@ -66,7 +66,7 @@ void ReadSlowGpus(YamlMap& map, Scenario* scenario) {
     return;
   }
   const uint32_t end = is_one ? gpu + 1 : fabric.num_gpus_of(host);
-  for (uint32_t g = gpu; g < end; ++g) scenario->slow_gpus[GpuId(fabric.first_gpu(host).value() + g)] = times;
+  for (uint32_t g = gpu; g < end; ++g) scenario->slow_gpus[fabric.gpu(host, g)] = times;
 }
 
 void ReadOptions(YamlMap& root, HealthOptions* health) {

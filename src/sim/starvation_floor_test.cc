@@ -103,8 +103,8 @@ class StarvationFloorTest : public testing::Test {
     model::Placement& placement = placement_.placements[id];
     for (uint32_t f = 0; f < num_flows; ++f) {
       const auto index = static_cast<uint32_t>(id.value());
-      const GpuId from(fabric_.first_gpu(HostId((first_host + f) % kHosts)).value() + index);
-      const GpuId to(fabric_.first_gpu(HostId(kHosts + (first_host + f) % kHosts)).value() + index);
+      const GpuId from = fabric_.gpu(HostId((first_host + f) % kHosts), index);
+      const GpuId to = fabric_.gpu(HostId(kHosts + (first_host + f) % kHosts), index);
       placement.gpus.push_back(from);
       placement.gpus.push_back(to);
       iteration.flows.push_back({from, to, Bytes(send_s * 1e9), f});

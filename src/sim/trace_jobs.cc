@@ -57,7 +57,7 @@ BytesPerSecond NetworkSpeedPerGpu(const topology::Fabric& fabric) {
   BytesPerSecond speed;
   const HostId host(0u);
   for (uint32_t n = 0; n < fabric.num_nics_of(host); ++n) {
-    const NodeId nic = fabric.node_of(NicId(fabric.first_nic(host).value() + n));
+    const NodeId nic = fabric.node_of(fabric.nic(host, n));
     for (const LinkId link : fabric.links_from(nic)) {
       if (topology::IsNetwork(fabric.tier(link))) speed += fabric.capacity(link);
     }

@@ -41,7 +41,7 @@ std::vector<NodeId> NeighboursAbove(const Fabric& fabric, NodeId node, NodeKind 
 std::set<NodeId> LeavesOf(const Fabric& fabric, HostId host) {
   std::set<NodeId> leaves;
   for (uint32_t n = 0; n < fabric.num_nics_of(host); ++n) {
-    const NodeId nic = fabric.node_of(NicId(fabric.first_nic(host).value() + n));
+    const NodeId nic = fabric.node_of(fabric.nic(host, n));
     for (const NodeId leaf : NeighboursAbove(fabric, nic, NodeKind::kLeaf)) leaves.insert(leaf);
   }
   return leaves;

@@ -140,9 +140,7 @@ class OddityFinder {
     }
     return cables;
   }
-  NodeId NicOf(HostId host, uint32_t number) const {
-    return fabric_.node_of(NicId(fabric_.first_nic(host).value() + number));
-  }
+  NodeId NicOf(HostId host, uint32_t number) const { return fabric_.node_of(fabric_.nic(host, number)); }
 
   void FindHostSpeeds() {
     std::vector<LinkId> links;

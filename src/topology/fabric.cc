@@ -33,36 +33,36 @@ std::string_view Name(NodeKind kind) {
 }
 
 std::string Fabric::HostName(HostId host) const {
-  return host_labels_.empty() ? fmt::format("h{}", host.value()) : host_labels_[host.index()];
+  return hosts_.labels.empty() ? fmt::format("h{}", host.value()) : hosts_.labels[host.index()];
 }
 
 HostId Fabric::FindHost(std::string_view name) const {
-  if (host_labels_.empty()) {
+  if (hosts_.labels.empty()) {
     const auto number = name.starts_with('h') ? ParseNumber(name.substr(1)) : std::nullopt;
     return number && *number < num_hosts() ? HostId(*number) : HostId();
   }
-  const auto found = std::lower_bound(hosts_by_label_.begin(), hosts_by_label_.end(), name,
-                                      [&](HostId host, std::string_view n) { return host_labels_[host.index()] < n; });
-  return found != hosts_by_label_.end() && host_labels_[found->index()] == name ? *found : HostId();
+  const auto found = std::lower_bound(hosts_.by_label.begin(), hosts_.by_label.end(), name,
+                                      [&](HostId host, std::string_view n) { return hosts_.labels[host.index()] < n; });
+  return found != hosts_.by_label.end() && hosts_.labels[found->index()] == name ? *found : HostId();
 }
 
 std::string Fabric::NodeName(NodeId node) const {
-  const auto label = std::lower_bound(node_labels_.begin(), node_labels_.end(), node,
+  const auto label = std::lower_bound(nodes_.labels.begin(), nodes_.labels.end(), node,
                                       [](const auto& entry, NodeId n) { return entry.first < n; });
-  if (label != node_labels_.end() && label->first == node) return label->second;
-  const std::string own_name = fmt::format("{}{}", Name(node_kinds_[node]), node_numbers_[node]);
-  return node_hosts_[node].valid() ? HostName(node_hosts_[node]) + "/" + own_name : own_name;
+  if (label != nodes_.labels.end() && label->first == node) return label->second;
+  const std::string own_name = fmt::format("{}{}", Name(nodes_.kinds[node]), nodes_.numbers[node]);
+  return nodes_.hosts[node].valid() ? HostName(nodes_.hosts[node]) + "/" + own_name : own_name;
 }
 
 NodeId Fabric::FindNode(std::string_view name) const {
-  for (const auto& [node, label] : node_labels_) {
+  for (const auto& [node, label] : nodes_.labels) {
     if (label == name) return node;
   }
   if (const size_t slash = name.rfind('/'); slash != std::string_view::npos) {
     const HostId host = FindHost(name.substr(0, slash));
     if (!host.valid()) return NodeId();
-    const uint32_t first = gpu_nodes_[first_gpu(host)].value();
-    for (uint32_t i = 0; i < host_num_nodes_[host]; ++i) {
+    const uint32_t first = gpus_.nodes[first_gpu(host)].value();
+    for (uint32_t i = 0; i < hosts_.num_nodes[host]; ++i) {
       if (NodeName(NodeId(first + i)) == name) return NodeId(first + i);
     }
     return NodeId();
@@ -113,7 +113,7 @@ LinkId Fabric::FindLink(std::string_view name) const {
 Fabric Fabric::WithCapacities(std::span<const std::pair<LinkId, BytesPerSecond>> capacities) && {
   for (const auto& [link, capacity] : capacities) {
     FL_CHECK(std::isfinite(capacity.value()) && capacity.value() > 0);
-    link_capacities_[link] = capacity;
+    links_.capacities[link] = capacity;
   }
   return std::move(*this);
 }

@@ -47,13 +47,13 @@ class FabricBuilder;
 
 class Fabric {
  public:
-  size_t num_nodes() const { return node_kinds_.size(); }
-  size_t num_links() const { return link_capacities_.size(); }
-  size_t num_hosts() const { return host_first_gpu_.size() - 1; }
-  size_t num_gpus() const { return gpu_nodes_.size(); }
-  size_t num_nics() const { return nic_nodes_.size(); }
+  size_t num_nodes() const { return nodes_.kinds.size(); }
+  size_t num_links() const { return links_.capacities.size(); }
+  size_t num_hosts() const { return hosts_.first_gpu.size() - 1; }
+  size_t num_gpus() const { return gpus_.nodes.size(); }
+  size_t num_nics() const { return nics_.nodes.size(); }
 
-  NodeKind kind(NodeId node) const { return node_kinds_[node]; }
+  NodeKind kind(NodeId node) const { return nodes_.kinds[node]; }
   // "h12/gpu3", "h12/nic0", "leaf4", "spine2", "core0", or the name given by an importer.
   std::string NodeName(NodeId node) const;
   // Accepts what NodeName() prints; invalid when there is none. Cost: O(named switches).
@@ -63,12 +63,12 @@ class Fabric {
     return switches_[static_cast<size_t>(kind) - static_cast<size_t>(NodeKind::kLeaf)];
   }
 
-  NodeId source(LinkId link) const { return link_sources_[link]; }
-  NodeId destination(LinkId link) const { return link_destinations_[link]; }
-  BytesPerSecond capacity(LinkId link) const { return link_capacities_[link]; }
-  LinkTier tier(LinkId link) const { return link_tiers_[link]; }
-  const IdVector<LinkId, BytesPerSecond>& link_capacities() const { return link_capacities_; }
-  const IdVector<LinkId, LinkTier>& link_tiers() const { return link_tiers_; }
+  NodeId source(LinkId link) const { return links_.sources[link]; }
+  NodeId destination(LinkId link) const { return links_.destinations[link]; }
+  BytesPerSecond capacity(LinkId link) const { return links_.capacities[link]; }
+  LinkTier tier(LinkId link) const { return links_.tiers[link]; }
+  const IdVector<LinkId, BytesPerSecond>& link_capacities() const { return links_.capacities; }
+  const IdVector<LinkId, LinkTier>& link_tiers() const { return links_.tiers; }
   // The same cable in the other direction.
   LinkId reverse(LinkId link) const { return LinkId(link.value() ^ 1u); }
   // "leaf4->spine2"; links that have parallel ones end in "#1", "#2", …, in LinkId order.
@@ -78,8 +78,8 @@ class Fabric {
   LinkId FindLink(std::string_view name) const;
   // Links that leave a node, in LinkId order.
   std::span<const LinkId> links_from(NodeId node) const {
-    return {links_from_.data() + links_from_first_[node.index()],
-            links_from_.data() + links_from_first_[node.index() + 1]};
+    return {links_.from.data() + links_.from_first[node.index()],
+            links_.from.data() + links_.from_first[node.index() + 1]};
   }
   // A copy of this fabric in which the given links have other capacities, each positive and finite.
   Fabric WithCapacities(std::span<const std::pair<LinkId, BytesPerSecond>> capacities) &&;
@@ -89,73 +89,92 @@ class Fabric {
   // Accepts what HostName() prints; invalid when there is none. Cost: O(log hosts).
   HostId FindHost(std::string_view name) const;
   // GPUs of a host are consecutive: [first_gpu(h), first_gpu(h) + num_gpus_of(h)).
-  GpuId first_gpu(HostId host) const { return host_first_gpu_[host.index()]; }
+  GpuId first_gpu(HostId host) const { return hosts_.first_gpu[host.index()]; }
+  // Args: index: < num_gpus_of(host).
+  GpuId gpu(HostId host, uint32_t index) const { return GpuId(first_gpu(host).value() + index); }
   uint32_t num_gpus_of(HostId host) const {
-    return host_first_gpu_[host.index() + 1].value() - host_first_gpu_[host.index()].value();
+    return hosts_.first_gpu[host.index() + 1].value() - hosts_.first_gpu[host.index()].value();
   }
   // NICs of a host are consecutive too.
-  NicId first_nic(HostId host) const { return host_first_nic_[host.index()]; }
+  NicId first_nic(HostId host) const { return hosts_.first_nic[host.index()]; }
+  NicId nic(HostId host, uint32_t index) const { return NicId(first_nic(host).value() + index); }
   uint32_t num_nics_of(HostId host) const {
-    return host_first_nic_[host.index() + 1].value() - host_first_nic_[host.index()].value();
+    return hosts_.first_nic[host.index() + 1].value() - hosts_.first_nic[host.index()].value();
   }
-  HostId host_of(GpuId gpu) const { return gpu_hosts_[gpu]; }
-  HostId host_of(NicId nic) const { return nic_hosts_[nic]; }
-  HostId host_of(NodeId node) const { return node_hosts_[node]; }  // invalid for network switches
-  NodeId node_of(GpuId gpu) const { return gpu_nodes_[gpu]; }
-  NodeId node_of(NicId nic) const { return nic_nodes_[nic]; }
+  HostId host_of(GpuId gpu) const { return gpus_.hosts[gpu]; }
+  HostId host_of(NicId nic) const { return nics_.hosts[nic]; }
+  HostId host_of(NodeId node) const { return nodes_.hosts[node]; }  // invalid for network switches
+  NodeId node_of(GpuId gpu) const { return gpus_.nodes[gpu]; }
+  NodeId node_of(NicId nic) const { return nics_.nodes[nic]; }
   // The NIC that traffic of this GPU leaves and enters by: the nearest one.
-  NicId nic_of(GpuId gpu) const { return gpu_nics_[gpu]; }
+  NicId nic_of(GpuId gpu) const { return gpus_.nics[gpu]; }
 
   // Nodes of a host are consecutive and begin with its GPUs; this is how many there are.
-  uint32_t num_nodes_of(HostId host) const { return host_num_nodes_[host]; }
+  uint32_t num_nodes_of(HostId host) const { return hosts_.num_nodes[host]; }
 
   // Locality of a host, for placement: hosts with equal leaf_group are cabled to the same set of leaves; hosts with
   // equal pod reach each other without a core switch. Groups and pods are dense numbers from 0, in order of their first
   // host.
-  uint32_t leaf_group(HostId host) const { return host_leaf_groups_[host]; }
-  uint32_t num_leaf_groups() const { return num_leaf_groups_; }
-  uint32_t num_pods() const { return num_pods_; }
-  uint32_t pod(HostId host) const { return host_pods_[host]; }
+  uint32_t leaf_group(HostId host) const { return hosts_.leaf_groups[host]; }
+  uint32_t num_leaf_groups() const { return hosts_.num_leaf_groups; }
+  uint32_t num_pods() const { return hosts_.num_pods; }
+  uint32_t pod(HostId host) const { return hosts_.pods[host]; }
 
   // Whether NICs of one host reach each other's networks: false of rail-only fabrics, where a message that is for another
   // rail changes it inside its host.
   bool joins_rails() const { return joins_rails_; }
 
   // Peak dense half-precision rate of one GPU.
-  FlopPerSecond gpu_peak() const { return gpu_peak_; }
-  const std::string& gpu_model() const { return gpu_model_; }
+  FlopPerSecond gpu_peak() const { return gpus_.peak; }
+  const std::string& gpu_model() const { return gpus_.model; }
 
  private:
   friend class FabricBuilder;
 
-  IdVector<NodeId, NodeKind> node_kinds_;
-  IdVector<NodeId, uint32_t> node_numbers_;  // index among its kind (GPUs, NICs, CPUs: within their host)
-  IdVector<NodeId, HostId> node_hosts_;      // invalid for network switches
-  std::vector<std::pair<NodeId, std::string>> node_labels_;  // importer names, sorted by node
-  IdVector<LinkId, NodeId> link_sources_;
-  IdVector<LinkId, NodeId> link_destinations_;
-  IdVector<LinkId, BytesPerSecond> link_capacities_;
-  IdVector<LinkId, LinkTier> link_tiers_;
-  std::vector<uint32_t> links_from_first_;  // [node] .. [node + 1] into links_from_
-  std::vector<LinkId> links_from_;
-  std::vector<GpuId> host_first_gpu_ = {GpuId(0u)};  // num_hosts + 1 entries
-  IdVector<GpuId, HostId> gpu_hosts_;
-  IdVector<GpuId, NodeId> gpu_nodes_;
-  IdVector<GpuId, NicId> gpu_nics_;
-  IdVector<NicId, HostId> nic_hosts_;
-  IdVector<NicId, NodeId> nic_nodes_;
-  IdVector<HostId, uint32_t> host_leaf_groups_;
-  IdVector<HostId, uint32_t> host_pods_;
-  std::vector<NicId> host_first_nic_ = {NicId(0u)};  // num_hosts + 1 entries
-  IdVector<HostId, uint32_t> host_num_nodes_;
-  std::vector<std::string> host_labels_;         // importer names, one per host; empty when no host has one
-  std::vector<HostId> hosts_by_label_;           // sorted by label; empty like host_labels_
+  struct Nodes {
+    IdVector<NodeId, NodeKind> kinds;
+    IdVector<NodeId, uint32_t> numbers;                  // index among its kind (GPUs, NICs, CPUs: within their host)
+    IdVector<NodeId, HostId> hosts;                      // invalid for network switches
+    std::vector<std::pair<NodeId, std::string>> labels;  // importer names, sorted by node
+  };
+  struct Links {
+    IdVector<LinkId, NodeId> sources;
+    IdVector<LinkId, NodeId> destinations;
+    IdVector<LinkId, BytesPerSecond> capacities;
+    IdVector<LinkId, LinkTier> tiers;
+    std::vector<uint32_t> from_first;  // [node] .. [node + 1] into `from`
+    std::vector<LinkId> from;
+  };
+  struct Gpus {
+    IdVector<GpuId, HostId> hosts;
+    IdVector<GpuId, NodeId> nodes;
+    IdVector<GpuId, NicId> nics;
+    FlopPerSecond peak;
+    std::string model;
+  };
+  struct Nics {
+    IdVector<NicId, HostId> hosts;
+    IdVector<NicId, NodeId> nodes;
+  };
+  struct Hosts {
+    std::vector<GpuId> first_gpu = {GpuId(0u)};  // num_hosts + 1 entries
+    std::vector<NicId> first_nic = {NicId(0u)};  // num_hosts + 1 entries
+    IdVector<HostId, uint32_t> num_nodes;
+    IdVector<HostId, uint32_t> leaf_groups;
+    IdVector<HostId, uint32_t> pods;
+    uint32_t num_leaf_groups = 0;
+    uint32_t num_pods = 0;
+    std::vector<std::string> labels;  // importer names, one per host; empty when no host has one
+    std::vector<HostId> by_label;     // sorted by label; empty like `labels`
+  };
+
+  Nodes nodes_;
+  Links links_;
+  Gpus gpus_;
+  Nics nics_;
+  Hosts hosts_;
   std::array<std::vector<NodeId>, 3> switches_;  // leaves, spines, cores
   bool joins_rails_ = true;
-  uint32_t num_leaf_groups_ = 0;
-  uint32_t num_pods_ = 0;
-  FlopPerSecond gpu_peak_;
-  std::string gpu_model_;
 };
 
 }  // namespace fairlead::topology

@@ -55,13 +55,13 @@ Status FabricBuilder::Reserve(const HostSpec& host, double num_hosts, double num
   }
   const auto links = static_cast<size_t>(num_links);
   const auto nodes = static_cast<size_t>(num_nodes);
-  fabric_.link_sources_.raw().reserve(links);
-  fabric_.link_destinations_.raw().reserve(links);
-  fabric_.link_capacities_.raw().reserve(links);
-  fabric_.link_tiers_.raw().reserve(links);
-  fabric_.node_kinds_.raw().reserve(nodes);
-  fabric_.node_numbers_.raw().reserve(nodes);
-  fabric_.node_hosts_.raw().reserve(nodes);
+  fabric_.links_.sources.raw().reserve(links);
+  fabric_.links_.destinations.raw().reserve(links);
+  fabric_.links_.capacities.raw().reserve(links);
+  fabric_.links_.tiers.raw().reserve(links);
+  fabric_.nodes_.kinds.raw().reserve(nodes);
+  fabric_.nodes_.numbers.raw().reserve(nodes);
+  fabric_.nodes_.hosts.raw().reserve(nodes);
   attached_.raw().reserve(nodes);
   return OkStatus();
 }
@@ -71,10 +71,10 @@ void FabricBuilder::KeepError(Status status) {
 }
 
 NodeId FabricBuilder::AddNode(NodeKind kind, uint32_t number, HostId host) {
-  fabric_.node_numbers_.push_back(number);
-  fabric_.node_hosts_.push_back(host);
+  fabric_.nodes_.numbers.push_back(number);
+  fabric_.nodes_.hosts.push_back(host);
   attached_.push_back(BytesPerSecond(0));
-  return fabric_.node_kinds_.push_back(kind);
+  return fabric_.nodes_.kinds.push_back(kind);
 }
 
 HostId FabricBuilder::AddHost(const HostSpec& spec, std::string label) {
@@ -82,18 +82,18 @@ HostId FabricBuilder::AddHost(const HostSpec& spec, std::string label) {
   KeepError(spec.Validate());
   if (!error_.ok()) return host;
   if (host == HostId(0u)) {
-    fabric_.gpu_peak_ = spec.gpu_peak;
-    fabric_.gpu_model_ = spec.gpu_model;
-  } else if (fabric_.gpu_peak_ != spec.gpu_peak || fabric_.gpu_model_ != spec.gpu_model) {
+    fabric_.gpus_.peak = spec.gpu_peak;
+    fabric_.gpus_.model = spec.gpu_model;
+  } else if (fabric_.gpus_.peak != spec.gpu_peak || fabric_.gpus_.model != spec.gpu_model) {
     KeepError(InvalidArgument(fmt::format("hosts differ in their GPUs ('{}', '{}'); expected one model and peak",
-                                          fabric_.gpu_model_, spec.gpu_model)));
+                                          fabric_.gpus_.model, spec.gpu_model)));
   }
-  if (!label.empty() || !fabric_.host_labels_.empty()) {
-    if (!IsUsableName(label) || fabric_.host_labels_.size() != host.index()) {
+  if (!label.empty() || !fabric_.hosts_.labels.empty()) {
+    if (!IsUsableName(label) || fabric_.hosts_.labels.size() != host.index()) {
       KeepError(InvalidArgument(
           fmt::format("host name '{}': expected a name without '#' and '->' for every host or for none", label)));
     }
-    fabric_.host_labels_.push_back(std::move(label));
+    fabric_.hosts_.labels.push_back(std::move(label));
   }
   const NodeId first(fabric_.num_nodes());
   AddHostNodes(spec, host);
@@ -106,20 +106,20 @@ void FabricBuilder::AddHostNodes(const HostSpec& spec, HostId host) {
   const size_t first = fabric_.num_nodes();
   const NicId first_nic(fabric_.num_nics());
   for (uint32_t g = 0; g < spec.gpus; ++g) {
-    fabric_.gpu_nodes_.push_back(AddNode(NodeKind::kGpu, g, host));
-    fabric_.gpu_hosts_.push_back(host);
-    fabric_.gpu_nics_.push_back(NicId(first_nic.value() + spec.NicOfGpu(g)));
+    fabric_.gpus_.nodes.push_back(AddNode(NodeKind::kGpu, g, host));
+    fabric_.gpus_.hosts.push_back(host);
+    fabric_.gpus_.nics.push_back(NicId(first_nic.value() + spec.NicOfGpu(g)));
   }
   if (spec.nvlink_speed.value() > 0) AddNode(NodeKind::kNvSwitch, 0, host);
   for (uint32_t s = 0; s < spec.pcie_switches; ++s) AddNode(NodeKind::kPcieSwitch, s, host);
   for (uint32_t c = 0; c < spec.sockets; ++c) AddNode(NodeKind::kCpu, c, host);
   for (uint32_t n = 0; n < spec.nics; ++n) {
-    fabric_.nic_nodes_.push_back(AddNode(NodeKind::kNic, n, host));
-    fabric_.nic_hosts_.push_back(host);
+    fabric_.nics_.nodes.push_back(AddNode(NodeKind::kNic, n, host));
+    fabric_.nics_.hosts.push_back(host);
   }
-  fabric_.host_first_gpu_.emplace_back(fabric_.num_gpus());
-  fabric_.host_first_nic_.emplace_back(fabric_.num_nics());
-  fabric_.host_num_nodes_.push_back(static_cast<uint32_t>(fabric_.num_nodes() - first));
+  fabric_.hosts_.first_gpu.emplace_back(fabric_.num_gpus());
+  fabric_.hosts_.first_nic.emplace_back(fabric_.num_nics());
+  fabric_.hosts_.num_nodes.push_back(static_cast<uint32_t>(fabric_.num_nodes() - first));
 }
 
 // NVLink cables come first: where two ways are equally short, the router takes the lower LinkId.
@@ -156,7 +156,7 @@ NodeId FabricBuilder::AddSwitch(NodeKind kind, std::string label) {
     if (!IsUsableName(label)) {
       KeepError(InvalidArgument(fmt::format("switch name '{}': expected a name without '#' and '->'", label)));
     }
-    fabric_.node_labels_.emplace_back(node, std::move(label));
+    fabric_.nodes_.labels.emplace_back(node, std::move(label));
   }
   return node;
 }
@@ -170,7 +170,7 @@ std::vector<NodeId> FabricBuilder::AddSwitches(NodeKind kind, uint32_t count) {
 
 LinkId FabricBuilder::AddCable(NodeId a, NodeId b, BytesPerSecond capacity) {
   if (!error_.ok()) return LinkId();
-  const auto tier = TierBetween(fabric_.node_kinds_[a], fabric_.node_kinds_[b]);
+  const auto tier = TierBetween(fabric_.nodes_.kinds[a], fabric_.nodes_.kinds[b]);
   if (!tier) {
     KeepError(
         InvalidArgument(fmt::format("no cable can join {} and {}; expected neighbouring kinds, such as nic and leaf",
@@ -187,13 +187,13 @@ LinkId FabricBuilder::AddCable(NodeId a, NodeId b, BytesPerSecond capacity) {
                      fmt::format("the fabric is too large: expected at most {} links", max_links_)));
     return LinkId();
   }
-  const LinkId forward = fabric_.link_sources_.push_back(a);
-  fabric_.link_sources_.push_back(b);
-  fabric_.link_destinations_.push_back(b);
-  fabric_.link_destinations_.push_back(a);
+  const LinkId forward = fabric_.links_.sources.push_back(a);
+  fabric_.links_.sources.push_back(b);
+  fabric_.links_.destinations.push_back(b);
+  fabric_.links_.destinations.push_back(a);
   for (int direction = 0; direction < 2; ++direction) {
-    fabric_.link_capacities_.push_back(capacity);
-    fabric_.link_tiers_.push_back(*tier);
+    fabric_.links_.capacities.push_back(capacity);
+    fabric_.links_.tiers.push_back(*tier);
   }
   attached_[a] += capacity;
   attached_[b] += capacity;
@@ -212,23 +212,23 @@ void FabricBuilder::CablePorts(HostId host, const HostSpec& spec, std::span<cons
 
 // Counting sort of the links by source; stable, so each node's links stay in LinkId order.
 void FabricBuilder::IndexLinks() {
-  std::vector<uint32_t>& first = fabric_.links_from_first_;
+  std::vector<uint32_t>& first = fabric_.links_.from_first;
   first.assign(fabric_.num_nodes() + 1, 0);
-  for (const NodeId source : fabric_.link_sources_) ++first[source.index() + 1];
+  for (const NodeId source : fabric_.links_.sources) ++first[source.index() + 1];
   for (size_t n = 1; n < first.size(); ++n) first[n] += first[n - 1];
   std::vector<uint32_t> next(first.begin(), first.end() - 1);
-  fabric_.links_from_.resize(fabric_.num_links());
+  fabric_.links_.from.resize(fabric_.num_links());
   for (size_t l = 0; l < fabric_.num_links(); ++l) {
-    fabric_.links_from_[next[fabric_.link_sources_[LinkId(l)].index()]++] = LinkId(l);
+    fabric_.links_.from[next[fabric_.links_.sources[LinkId(l)].index()]++] = LinkId(l);
   }
 }
 
 Status FabricBuilder::IndexNames() {
-  if (!fabric_.host_labels_.empty()) {
-    const auto& labels = fabric_.host_labels_;
+  if (!fabric_.hosts_.labels.empty()) {
+    const auto& labels = fabric_.hosts_.labels;
     if (labels.size() != fabric_.num_hosts())
       return InvalidArgument("only some hosts have a name; expected all or none");
-    std::vector<HostId>& by_label = fabric_.hosts_by_label_;
+    std::vector<HostId>& by_label = fabric_.hosts_.by_label;
     for (size_t h = 0; h < labels.size(); ++h) by_label.emplace_back(h);
     const auto label_of = [&](HostId host) -> const std::string& { return labels[host.index()]; };
     std::sort(by_label.begin(), by_label.end(), [&](HostId a, HostId b) { return label_of(a) < label_of(b); });
@@ -237,7 +237,7 @@ Status FabricBuilder::IndexNames() {
     }
   }
   std::vector<std::string> names;
-  for (const auto& [node, label] : fabric_.node_labels_) names.push_back(label);
+  for (const auto& [node, label] : fabric_.nodes_.labels) names.push_back(label);
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   return twice == names.end() ? OkStatus() : DuplicateName("switch", *twice);
@@ -280,11 +280,11 @@ Result<Fabric> FabricBuilder::Build() && {
     FL_RETURN_IF_ERROR(CheckConnected(fabric_));
   }
   HostGroups leaf_groups = FindLeafGroups(fabric_);
-  fabric_.host_leaf_groups_ = std::move(leaf_groups.group_of);
-  fabric_.num_leaf_groups_ = leaf_groups.num_groups;
+  fabric_.hosts_.leaf_groups = std::move(leaf_groups.group_of);
+  fabric_.hosts_.num_leaf_groups = leaf_groups.num_groups;
   HostGroups pods = FindPods(fabric_);
-  fabric_.host_pods_ = std::move(pods.group_of);
-  fabric_.num_pods_ = pods.num_groups;
+  fabric_.hosts_.pods = std::move(pods.group_of);
+  fabric_.hosts_.num_pods = pods.num_groups;
   return std::move(fabric_);
 }
 

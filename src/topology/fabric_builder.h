@@ -53,7 +53,7 @@ class FabricBuilder {
   // NIC number `index` of a host; invalid after a mistake, when cables are no longer laid anyway.
   NodeId nic(HostId host, uint32_t index) const {
     if (!error_.ok()) return NodeId();
-    return fabric_.nic_nodes_[NicId(fabric_.host_first_nic_[host.index()].value() + index)];
+    return fabric_.nics_.nodes[NicId(fabric_.hosts_.first_nic[host.index()].value() + index)];
   }
   bool IsNic(NodeId node) const { return fabric_.kind(node) == NodeKind::kNic; }
   // Sum of the cables that a node has so far, in one direction. While a fabric is built from below, this is what a

@@ -65,8 +65,7 @@ HostGroups FindLeafGroups(const Fabric& fabric) {
   for (size_t h = 0; h < fabric.num_hosts(); ++h) {
     leaves.clear();
     for (uint32_t n = 0; n < fabric.num_nics_of(HostId(h)); ++n) {
-      CollectLeaves(fabric, NicId(fabric.first_nic(HostId(h)).value() + n), &leaves,
-                    [](NodeId leaf) { return leaf.value(); });
+      CollectLeaves(fabric, fabric.nic(HostId(h), n), &leaves, [](NodeId leaf) { return leaf.value(); });
     }
     SortAndDeduplicate(&leaves);
     groups.group_of.push_back(numbering.NumberOf(leaves));

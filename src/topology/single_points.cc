@@ -124,7 +124,7 @@ class SinglePointFinder {
   std::vector<uint32_t> LeavesOf(HostId host) const {
     std::vector<uint32_t> leaves;
     for (uint32_t n = 0; n < fabric_.num_nics_of(host); ++n) {
-      const NodeId nic = fabric_.node_of(NicId(fabric_.first_nic(host).value() + n));
+      const NodeId nic = fabric_.node_of(fabric_.nic(host, n));
       for (const LinkId link : fabric_.links_from(nic)) {
         if (IsNetwork(fabric_.tier(link))) leaves.push_back(order_[fabric_.destination(link).index()]);
       }
@@ -239,7 +239,7 @@ class SinglePointFinder {
     for (HostId host(0u); host.index() < fabric_.num_hosts(); host = HostId(host.index() + 1)) {
       std::map<uint32_t, std::pair<size_t, LinkId>> cables;  // into each tree: how many, and one of them
       for (uint32_t n = 0; n < fabric_.num_nics_of(host); ++n) {
-        for (const LinkId link : fabric_.links_from(fabric_.node_of(NicId(fabric_.first_nic(host).value() + n)))) {
+        for (const LinkId link : fabric_.links_from(fabric_.node_of(fabric_.nic(host, n)))) {
           if (!IsNetwork(fabric_.tier(link))) continue;
           auto& [count, cable] = cables[visited_[order_[fabric_.destination(link).index()]].root];
           ++count;

@@ -69,7 +69,7 @@ class ExampleCluster {
   const topology::Router& router() const { return router_; }
   const model::Iteration& iteration(size_t job) const { return iterations_[job]; }
 
-  GpuId gpu(uint32_t host, uint32_t index = 0) const { return GpuId(fabric_.first_gpu(HostId(host)).value() + index); }
+  GpuId gpu(uint32_t host, uint32_t index = 0) const { return fabric_.gpu(HostId(host), index); }
 
   // A job with flows that start when compute is done. Ids must ascend.
   void AddJob(uint32_t id, double work, std::vector<model::FlowDemand> flows, Seconds compute_time = Seconds(1)) {

@@ -32,7 +32,7 @@ VirtualNetwork::VirtualNetwork(const topology::Fabric& fabric, uint64_t seed)
 std::vector<NicId> VirtualNetwork::NicsOf(HostId host) const {
   std::vector<NicId> nics;
   for (uint32_t g = 0; g < fabric_.num_gpus_of(host); ++g) {
-    nics.push_back(fabric_.nic_of(GpuId(fabric_.first_gpu(host).value() + g)));
+    nics.push_back(fabric_.nic_of(fabric_.gpu(host, g)));
   }
   std::ranges::sort(nics);
   nics.erase(std::ranges::unique(nics).begin(), nics.end());

@@ -378,7 +378,7 @@ class FabricImporter {
       Status added;
       if (kinds_[cable.lower] == NodeKind::kNic) {
         const HostId host = fabric.FindHost(NameOf(cable.lower));
-        added = imported->addresses.AddNic(address, NicId(fabric.first_nic(host).value() + cable.nic));
+        added = imported->addresses.AddNic(address, fabric.nic(host, cable.nic));
       } else if (is_one_port_[address]) {
         added = imported->addresses.AddRouterInterface(address, fabric.reverse(up));
       }

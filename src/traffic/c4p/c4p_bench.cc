@@ -45,8 +45,8 @@ std::vector<std::vector<ConnectionRequest>> Rings(const topology::Fabric& fabric
         const uint32_t from = order[i];
         const uint32_t to = order[(i + 1 + c) % hosts];
         requests[from].push_back({.connection = (uint64_t{from} * 8 + nic) * per_nic + c,
-                                  .source = NicId(fabric.first_nic(HostId(from)).value() + nic),
-                                  .destination = NicId(fabric.first_nic(HostId(to)).value() + nic),
+                                  .source = fabric.nic(HostId(from), nic),
+                                  .destination = fabric.nic(HostId(to), nic),
                                   .num_queue_pairs = 2});
       }
     }

@@ -54,7 +54,7 @@ class World {
   const std::set<HostId>& asked_to_announce() const { return asked_to_announce_; }
   std::vector<PathAction> TakeActions() { return std::exchange(actions_, {}); }
 
-  NicId Nic(uint32_t host, uint32_t nic = 0) const { return NicId(fabric_.first_nic(HostId(host)).value() + nic); }
+  NicId Nic(uint32_t host, uint32_t nic = 0) const { return fabric_.nic(HostId(host), nic); }
   ConnectionRequest Connection(uint64_t name, uint32_t from, uint32_t to, uint32_t num_queue_pairs = 2) const {
     return {.connection = name, .source = Nic(from), .destination = Nic(to), .num_queue_pairs = num_queue_pairs};
   }

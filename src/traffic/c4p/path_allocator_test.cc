@@ -48,8 +48,8 @@ void Connect(const Fabric& fabric, uint32_t from_host, uint32_t to_host, uint64_
     batch->push_back({.connection = connection,
                       .queue_pair = q,
                       .num_queue_pairs = num_queue_pairs,
-                      .source = NicId(fabric.first_nic(HostId(from_host)).value() + nic),
-                      .destination = NicId(fabric.first_nic(HostId(to_host)).value() + nic)});
+                      .source = fabric.nic(HostId(from_host), nic),
+                      .destination = fabric.nic(HostId(to_host), nic)});
   }
 }
 
