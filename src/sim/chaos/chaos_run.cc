@@ -107,6 +107,7 @@ hosts::VirtualControllerOptions ControllerOptions(const ChaosOptions& chaos, con
 // Seeds of parts that must not follow from each other.
 enum class Part : uint64_t { kNetwork, kKernel, kAgent, kController, kStreams, kJobs, kScheduler, kLiar, kFaults };
 
+// All that a run consists of: most members are the parts that it joins, each with a state of its own.
 class World {
  public:
   explicit World(const ChaosOptions& options)
@@ -143,7 +144,7 @@ class World {
                     .jobs = &jobs_,
                     .violate = [this](hosts::Violation violation) { Violate(std::move(violation)); },
                     .is_hostile = [this](uint32_t host) { return IsHostile(host); },
-                    .has_impostors = [this](uint32_t host) { return had_impostors_[host]; },
+                    .has_impostors = [this](uint32_t host) { return standings_[host].had_impostors; },
                     .is_away = [this](uint32_t host) { return !agents_[host]->is_running(); }}),
         liar_(Seed(Part::kLiar, 0), {.network = &network_,
                                      .jobs = &jobs_,
@@ -153,10 +154,7 @@ class World {
                                            return controller_.is_alive() ? controller_.core().QueuePairs()
                                                                          : std::vector<controller::QueuePairOnFabric>();
                                          }}),
-        hostile_until_(options.num_hosts),
-        versions_(options.num_hosts, 0),
-        num_impostors_(options.num_hosts, 0),
-        had_impostors_(options.num_hosts, false) {}
+        standings_(options.num_hosts) {}
 
   ChaosResult Run() {
     const Status status = CatchFailedChecks([this] { RunAll(); });
@@ -254,7 +252,7 @@ class World {
 
   std::vector<telemetry::SeenProcess> Look(uint32_t host, SimTime since, SimDuration clock) {
     std::vector<telemetry::SeenProcess> seen = jobs_.Look(host, since, clock);
-    for (uint32_t i = 0; i < num_impostors_[host]; ++i) {
+    for (uint32_t i = 0; i < standings_[host].num_impostors; ++i) {
       seen.push_back(liar_.Impostor());
       // The kernel says whose it is.
       seen.back().report.job += "@1001";
@@ -267,11 +265,11 @@ class World {
   }
 
   void Send(uint32_t host, controller::FromAgent message) {
-    if (auto* hello = std::get_if<controller::HostHello>(&message)) hello->protocol_version += versions_[host];
+    if (auto* hello = std::get_if<controller::HostHello>(&message)) hello->protocol_version += standings_[host].version;
     streams_.Send(host, std::move(message));
   }
 
-  bool IsHostile(uint32_t host) const { return queue_.now() < hostile_until_[host]; }
+  bool IsHostile(uint32_t host) const { return queue_.now() < standings_[host].hostile_until; }
 
   // Some lies a second, and now and then very many.
   void Lie(uint32_t host, SimTime until) {
@@ -284,7 +282,7 @@ class World {
   }
 
   void SetVersion(uint32_t host, uint32_t newer) {
-    versions_[host] = newer;
+    standings_[host].version = newer;
     KillAgent(host, SimDuration());
   }
 
@@ -368,12 +366,13 @@ class World {
         agents_[host]->SetClock(SimDuration(fault.amount));
         return Later(fault, [this, host] { agents_[host]->SetClock(SimDuration()); });
       case FaultKind::kLiar:
-        hostile_until_[host] = std::max(hostile_until_[host], queue_.now() + fault.lasts + kBelievedFor);
+        standings_[host].hostile_until =
+            std::max(standings_[host].hostile_until, queue_.now() + fault.lasts + kBelievedFor);
         return Lie(host, queue_.now() + fault.lasts);
       case FaultKind::kImpostor:
-        num_impostors_[host] += 2;
-        had_impostors_[host] = true;
-        return Later(fault, [this, host] { num_impostors_[host] -= 2; });
+        standings_[host].num_impostors += 2;
+        standings_[host].had_impostors = true;
+        return Later(fault, [this, host] { standings_[host].num_impostors -= 2; });
       case FaultKind::kVersion:
         SetVersion(host, 1);
         return Later(fault, [this, host] { SetVersion(host, 0); });
@@ -395,6 +394,14 @@ class World {
     queue_.After(kConvergence, [this] { network_.Converge(); });
   }
 
+  // Of a host, as far as faults have changed it.
+  struct Standing {
+    SimTime hostile_until;  // what is done about it by then may follow from its lies
+    uint32_t version = 0;   // of its agent, less ours
+    uint32_t num_impostors = 0;
+    bool had_impostors = false;
+  };
+
   const ChaosOptions options_;
   hosts::EventQueue queue_;
   Random random_;
@@ -407,10 +414,7 @@ class World {
   VirtualJobs jobs_;
   VirtualScheduler scheduler_;
   Liar liar_;
-  std::vector<SimTime> hostile_until_;   // [host] what is done about it by then may follow from its lies
-  std::vector<uint32_t> versions_;       // [host] of its agent, less ours
-  std::vector<uint32_t> num_impostors_;  // [host]
-  std::vector<bool> had_impostors_;      // [host]
+  std::vector<Standing> standings_;  // [host]
   bool controller_dies_ = false;
   std::optional<LinkId> taken_out_;
   std::optional<hosts::Violation> violation_;

@@ -22,18 +22,11 @@ constexpr SimDuration kLookAgain(5'000'000'000);
 constexpr SimDuration kAllocatorsTurn(1'000'000'000);
 
 double SecondsFrom(SimTime begin, SimTime end) { return std::max(0.0, (end - begin).seconds().value()); }
-double AsSeconds(SimTime time) { return time.seconds().value(); }
 
 controller::SteeringOptions Acting(const HealthOptions& options) {
   controller::SteeringOptions steering = options.steering;
   steering.mode = options.has_diagnosis ? controller::SteeringMode::kAct : controller::SteeringMode::kObserve;
   return steering;
-}
-
-template <class T>
-std::vector<T> Sorted(std::vector<T> items, SimTime T::*time) {
-  std::ranges::stable_sort(items, {}, time);
-  return items;
 }
 
 }  // namespace
@@ -91,7 +84,7 @@ class HostCare::Hosts final : public controller::ActionBackend {
     const SteeringAction& action = due.action;
     outcomes->emplace_back(controller::StepDone{.action = action.number, .attempt = action.attempt});
     if (const auto* test = std::get_if<controller::TestHost>(&action.step)) {
-      outcomes->emplace_back(controller::HostTested{test->host, !care_.HasBrokenGpu(test->host)});
+      outcomes->emplace_back(controller::HostTested{test->host, !care_.broken_.IsOn(test->host)});
     }
     if (!std::holds_alternative<controller::RestartJob>(action.step)) return;
     // Where isolation has moved it already, it runs anew.
@@ -107,24 +100,15 @@ class HostCare::Hosts final : public controller::ActionBackend {
 HostCare::HostCare(const topology::Fabric& fabric, std::vector<HostFault> faults, std::vector<HostEvent> events,
                    const HealthOptions& options, uint64_t seed)
     : fabric_(fabric),
-      faults_(Sorted(std::move(faults), &HostFault::begin)),
-      events_(Sorted(std::move(events), &HostEvent::time)),
       options_(options),
       seed_(seed),
-      has_begun_(faults_.size()),
-      is_repaired_(faults_.size()),
+      broken_(fabric, std::move(faults)),
+      people_(fabric.num_hosts(), std::move(events), options.reaction, options.search),
       steering_(Acting(options), static_cast<uint32_t>(fabric.num_hosts())),
       hosts_(std::make_unique<Hosts>(this)),
       dispatcher_(&steering_, hosts_.get(), nullptr) {
-  operator_states_.assign(fabric.num_hosts(), HostState::kUp);
   published_.assign(fabric.num_hosts(), HostState::kUp);
   away_since_.assign(fabric.num_hosts(), SimTime::Never());
-  for (const HostFault& fault : faults_) {
-    results_.push_back({.host = fault.host,
-                        .host_name = fabric.HostName(fault.host),
-                        .kind = std::string(execution::Name(fault.kind)),
-                        .began_s = AsSeconds(fault.begin)});
-  }
 }
 
 HostCare::~HostCare() = default;
@@ -132,13 +116,8 @@ HostCare::~HostCare() = default;
 SimTime HostCare::Next() const {
   if (!exists()) return SimTime::Never();
   if (!changed_.empty() || !news_.empty()) return SimTime();
-  SimTime next = std::min({hosts_->Next(), steering_.NextDue(), next_look_});
-  for (size_t f = 0; f < faults_.size(); ++f) {
-    if (has_begun_[f] == 0) next = std::min(next, faults_[f].begin);
-  }
-  if (next_event_ < events_.size()) next = std::min(next, events_[next_event_].time);
+  SimTime next = std::min({broken_.NextBegin(), people_.Next(), hosts_->Next(), steering_.NextDue(), next_look_});
   for (const auto& [host, time] : repaired_at_) next = std::min(next, time);
-  for (const auto& [host, time] : found_by_people_at_) next = std::min(next, time);
   for (const auto& [id, run] : runs_) {
     next = std::min(next, run.fails_at);
     if (run.next_finding < run.findings.size()) next = std::min(next, run.findings[run.next_finding].at);
@@ -148,8 +127,8 @@ SimTime HostCare::Next() const {
 
 std::vector<JobId> HostCare::Advance(SimTime now) {
   if (!exists()) return {};
-  BeginFaults(now);
-  TakeOperatorEvents(now);
+  for (const HostId host : broken_.Begin(now)) MarkJobsOn(host);
+  people_.CarryOutPlans(now);
   std::vector<SteeringEvent> reported;
   ReportFindings(now, &reported);
   FailJobs(now);
@@ -165,28 +144,9 @@ std::vector<controller::Event> HostCare::TakeEvents() { return std::exchange(new
 
 // ---- Hosts ----
 
-bool HostCare::HasBrokenGpu(HostId host) const {
-  for (size_t f = 0; f < faults_.size(); ++f) {
-    if (faults_[f].host == host && IsBroken(f)) return true;
-  }
-  return false;
-}
-
-void HostCare::BeginFaults(SimTime now) {
-  for (size_t f = 0; f < faults_.size() && faults_[f].begin <= now; ++f) {
-    if (std::exchange(has_begun_[f], 1) == 0) MarkJobsOn(faults_[f].host);
-  }
-}
-
 void HostCare::MarkJobsOn(HostId host) {
   for (const auto& [id, run] : runs_) {
     if (std::ranges::count(run.hosts, host) > 0) changed_.insert(id);
-  }
-}
-
-void HostCare::TakeOperatorEvents(SimTime now) {
-  for (; next_event_ < events_.size() && events_[next_event_].time <= now; ++next_event_) {
-    operator_states_[events_[next_event_].host] = events_[next_event_].state;
   }
 }
 
@@ -198,12 +158,9 @@ void HostCare::EndRepairs(SimTime now) {
     }
     const HostId host = due->first;
     due = repaired_at_.erase(due);
-    for (size_t f = 0; f < faults_.size(); ++f) {
-      if (faults_[f].host == host && has_begun_[f] != 0) is_repaired_[f] = 1;
-    }
-    suspected_.erase(host);
+    broken_.Repair(host);
+    people_.NoteRepair(host);
     MarkJobsOn(host);
-    if (operator_states_[host] == HostState::kIsolated) operator_states_[host] = HostState::kUp;
     if (steering_.IsIsolated(host)) Steer(now, {controller::IsolationUndone{host}});
   }
 }
@@ -211,7 +168,7 @@ void HostCare::EndRepairs(SimTime now) {
 void HostCare::Publish(SimTime now) {
   for (size_t h = 0; h < published_.size(); ++h) {
     const HostId host(h);
-    const HostState state = controller::AllocationStateOf(steering_.ConditionOf(host), operator_states_[host]);
+    const HostState state = controller::AllocationStateOf(steering_.ConditionOf(host), people_.StateOf(host));
     const HostState before = std::exchange(published_[host], state);
     if (before == state) continue;
     news_.emplace_back(controller::HostStateChanged{host, state});
@@ -219,49 +176,17 @@ void HostCare::Publish(SimTime now) {
       away_since_[host] = now;
       repaired_at_[host] = now + options_.repair_time;
       totals_.num_isolations += 1;
-      totals_.num_wrong_isolations += HasBrokenGpu(host) ? 0 : 1;
+      totals_.num_wrong_isolations += broken_.IsOn(host) ? 0 : 1;
     }
     if (before == HostState::kIsolated) {
       totals_.away_gpu_s += SecondsFrom(away_since_[host], now) * fabric_.num_gpus_of(host);
       away_since_[host] = SimTime::Never();
     }
-    for (size_t f = 0; f < faults_.size(); ++f) {
-      if (faults_[f].host != host || has_begun_[f] == 0) continue;
-      if (state == HostState::kIsolated && results_[f].isolated_s < 0) results_[f].isolated_s = AsSeconds(now);
-      if (before == HostState::kIsolated && results_[f].back_s < 0) results_[f].back_s = AsSeconds(now);
-    }
+    broken_.NoteState(host, before, state, now);
   }
 }
 
 // ---- Jobs ----
-
-JobHealth HostCare::HealthOf(const model::Placement& placement) const {
-  JobHealth health;
-  for (size_t f = 0; f < faults_.size(); ++f) {
-    const HostFault& fault = faults_[f];
-    const GpuId gpu(fabric_.first_gpu(fault.host).value() + fault.gpu);
-    if (!IsBroken(f) || std::ranges::count(placement.gpus, gpu) == 0) continue;
-    if (fault.kind == FaultKind::kSlowGpu) {
-      health.slowdown = std::max(health.slowdown, fault.magnitude);
-    } else {
-      health.is_stuck = true;
-    }
-  }
-  return health;
-}
-
-std::vector<WatchedFault> HostCare::FaultsOf(const Run& run) const {
-  std::vector<WatchedFault> faults;
-  for (size_t f = 0; f < faults_.size(); ++f) {
-    const GpuId gpu(fabric_.first_gpu(faults_[f].host).value() + faults_[f].gpu);
-    const auto& gpus = run.job.placement.gpus;
-    const auto place = std::ranges::find(gpus, gpu);
-    if (!IsBroken(f) || place == gpus.end()) continue;
-    const auto rank = static_cast<uint32_t>(place - gpus.begin());
-    faults.push_back({rank, faults_[f].kind, faults_[f].magnitude, faults_[f].begin});
-  }
-  return faults;
-}
 
 void HostCare::Begin(SimTime now, const CaredJob& job) {
   if (!exists()) return;
@@ -276,8 +201,7 @@ void HostCare::Begin(SimTime now, const CaredJob& job) {
   if (hit != hit_jobs_.end()) {
     totals_.restarted_gpu_s += SecondsFrom(now, job.first_start) * static_cast<double>(job.placement.gpus.size());
     if (HealthOf(job.placement) == JobHealth()) {
-      double& resumed_s = results_[hit->second].resumed_s;
-      if (resumed_s < 0) resumed_s = AsSeconds(job.first_start);
+      broken_.NoteResumed(hit->second, job.first_start);
       hit_jobs_.erase(hit);
     }
   }
@@ -296,17 +220,14 @@ void HostCare::Judge(SimTime now, Run& run) {
   run.findings.clear();
   run.next_finding = 0;
   if (run.health == JobHealth()) return;
-  const std::vector<WatchedFault> faults = FaultsOf(run);
+  const std::vector<WatchedFault> faults = broken_.FaultsOf(run.job.placement);
   const bool has_death =
       std::ranges::any_of(faults, [](const WatchedFault& fault) { return fault.kind == FaultKind::kGpuMemoryError; });
   const SimTime begin = std::max(now, run.job.first_start);
   const SimTime given_up = begin + options_.timeout;
   if (run.health.is_stuck) run.fails_at = has_death ? begin + options_.launcher_time : given_up;
-  for (size_t f = 0; f < faults_.size(); ++f) {
-    if (!IsBroken(f) || std::ranges::count(run.hosts, faults_[f].host) == 0) continue;
-    const bool is_new = hit_jobs_.try_emplace(run.job.id, f).second;
-    if (is_new && results_[f].num_jobs_hit++ == 0) results_[f].hit_s = AsSeconds(begin);
-  }
+  const auto fault = broken_.NoteHit(run.hosts, begin, hit_jobs_.contains(run.job.id));
+  if (fault) hit_jobs_.try_emplace(run.job.id, *fault);
   if (!options_.has_diagnosis) return;
   run.findings = WatchRun({.job = run.job.id,
                            .hosts = run.hosts,
@@ -348,17 +269,11 @@ void HostCare::ReportFindings(SimTime now, std::vector<SteeringEvent>* reported)
       reported->emplace_back(controller::FindingReported{finding});
       if (finding.state != model::FindingState::kConfirmed) continue;
       for (const model::Culprit& culprit : finding.culprits) {
-        if (culprit.host.valid()) NoteSuspect(now, culprit.host);
+        if (!culprit.host.valid()) continue;
+        people_.NoteSuspect(culprit.host);
+        broken_.NoteFound(culprit.host, now);
       }
     }
-  }
-}
-
-void HostCare::NoteSuspect(SimTime now, HostId host) {
-  suspected_.insert(host);
-  for (size_t f = 0; f < faults_.size(); ++f) {
-    const bool is_found = faults_[f].host == host && IsBroken(f) && results_[f].hit_s >= 0;
-    if (is_found && results_[f].found_s < 0) results_[f].found_s = AsSeconds(now);
   }
 }
 
@@ -369,20 +284,15 @@ void HostCare::FailJobs(SimTime now) {
     ++totals_.num_failures;
     news_.emplace_back(controller::JobFailed{id});
     for (const HostId host : run.hosts) {
-      if (!HasBrokenGpu(host) || published_[host] == HostState::kIsolated) continue;
-      const SimTime found_at = now + (suspected_.contains(host) ? options_.reaction : options_.search);
-      found_by_people_at_.try_emplace(host, found_at);
+      if (broken_.IsOn(host) && published_[host] != HostState::kIsolated) people_.Search(now, host);
     }
   }
 }
 
 void HostCare::LetPeopleAct(SimTime now) {
-  std::erase_if(found_by_people_at_, [&](const auto& entry) {
-    const auto& [host, time] = entry;
-    if (time > now) return false;
-    if (HasBrokenGpu(host) && published_[host] != HostState::kIsolated) operator_states_[host] = HostState::kIsolated;
-    return true;
-  });
+  for (const HostId host : people_.TakeSearched(now)) {
+    if (broken_.IsOn(host) && published_[host] != HostState::kIsolated) people_.Isolate(host);
+  }
 }
 
 void HostCare::Steer(SimTime now, const std::vector<SteeringEvent>& events) {
@@ -401,7 +311,7 @@ HealthResult HostCare::Result(SimTime end) {
     away_since_[host] = end;
   }
   HealthResult result = totals_;
-  result.faults = results_;
+  result.faults = broken_.results();
   return result;
 }
 

@@ -11,6 +11,8 @@
 // The master, steering and what its conditions mean for allocation are the product's; hosts, people and the time that
 // actions take are simulated.
 //
+// Parts       BrokenGpus: the planted faults and what became of them; Operators: people; Hosts: steering's hands. The
+//             rest of the members is one state: runs of jobs, and where each host stands for the controller.
 // Guarantees  same options, same calls, same events. Diagnosis and steering never see the planted faults.
 #pragma once
 
@@ -27,20 +29,14 @@
 #include "controller/steering.h"
 #include "controller/steering_dispatcher.h"
 #include "model/job.h"
+#include "sim/health/broken_gpus.h"
 #include "sim/health/host_fault.h"
+#include "sim/health/operators.h"
 #include "sim/health/watched_run.h"
 #include "sim/run_result.h"
 #include "topology/fabric.h"
 
 namespace fairlead::sim {
-
-// What broken GPUs make of a job.
-struct JobHealth {
-  bool is_stuck = false;  // no iteration ends any more
-  double slowdown = 1;    // of its computing
-
-  friend bool operator==(const JobHealth&, const JobHealth&) = default;
-};
 
 // A job that has got GPUs.
 struct CaredJob {
@@ -60,7 +56,7 @@ class HostCare {
   HostCare(const HostCare&) = delete;
   HostCare& operator=(const HostCare&) = delete;
 
-  bool exists() const { return !faults_.empty() || !events_.empty(); }
+  bool exists() const { return !broken_.empty() || people_.has_plans(); }
   // When something happens next, perhaps in the past: now; Never(): nothing does.
   SimTime Next() const;
   // Goes on to `now`, which does not run backwards. Returns jobs whose health has changed, by id: for each, HealthOf()
@@ -69,7 +65,7 @@ class HostCare {
   // What the controller is to be told, as of Advance().
   std::vector<controller::Event> TakeEvents();
 
-  JobHealth HealthOf(const model::Placement& placement) const;
+  JobHealth HealthOf(const model::Placement& placement) const { return broken_.HealthOf(placement); }
 
   // The job has got GPUs. Where some are broken, it is among the next jobs of Advance().
   void Begin(SimTime now, const CaredJob& job);
@@ -93,18 +89,11 @@ class HostCare {
     size_t next_finding = 0;
   };
 
-  bool IsBroken(size_t fault) const { return has_begun_[fault] != 0 && is_repaired_[fault] == 0; }
-  bool HasBrokenGpu(HostId host) const;
-  // Faults that matter to the job, by rank.
-  std::vector<WatchedFault> FaultsOf(const Run& run) const;
   // Its health has changed: who will notice?
   void Judge(SimTime now, Run& run);
   void BookHealth(SimTime now, Run& run);
-  void BeginFaults(SimTime now);
   void EndRepairs(SimTime now);
-  void TakeOperatorEvents(SimTime now);
   void ReportFindings(SimTime now, std::vector<controller::SteeringEvent>* reported);
-  void NoteSuspect(SimTime now, HostId host);
   void FailJobs(SimTime now);
   void LetPeopleAct(SimTime now);
   void Steer(SimTime now, const std::vector<controller::SteeringEvent>& events);
@@ -112,25 +101,18 @@ class HostCare {
   void MarkJobsOn(HostId host);
 
   const topology::Fabric& fabric_;
-  const std::vector<HostFault> faults_;  // by time
-  const std::vector<HostEvent> events_;  // by time
   const HealthOptions options_;
   const uint64_t seed_;
-  std::vector<uint8_t> has_begun_;    // [fault]
-  std::vector<uint8_t> is_repaired_;  // [fault]
-  std::vector<FaultResult> results_;  // [fault]
-  size_t next_event_ = 0;
+  BrokenGpus broken_;
+  Operators people_;
   std::map<JobId, Run> runs_;
-  std::map<JobId, size_t> hit_jobs_;  // jobs that a fault keeps from training, until they train again; [job] fault
   uint64_t num_runs_ = 0;
+  std::map<JobId, size_t> hit_jobs_;  // jobs that a fault keeps from training, until they train again; [job] fault
   std::set<JobId> changed_;
   std::vector<controller::Event> news_;
 
-  IdVector<HostId, controller::HostState> operator_states_;
   IdVector<HostId, controller::HostState> published_;
   IdVector<HostId, SimTime> away_since_;  // Never(): it is not isolated
-  std::map<HostId, SimTime> found_by_people_at_;
-  std::set<HostId> suspected_;  // that a finding has named
   std::map<HostId, SimTime> repaired_at_;
   HealthResult totals_;
 
