@@ -172,7 +172,9 @@ void TrafficController::Hear(HostId host, const ConnectionsClosed& message) {
 }
 
 // Our own list first, so that corrections find the sockets' ports; then what the path service did not take is struck.
+// Before, the list has to be that of the path service: another host may just have asked for a connection of that name.
 void TrafficController::Hear(HostId host, const ConnectionsHeld& message) {
+  if (batch_.has_questions()) Flush();
   if (std::string fault = FaultOfJobName(message.job); !fault.empty()) return outputs_.Object(host, std::move(fault));
   traffic::LeasesAnnounced announced = {.host = host, .job = {}, .connections = {}};
   std::vector<const HeldConnection*> taken;

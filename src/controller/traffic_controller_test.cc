@@ -114,6 +114,26 @@ TEST(TrafficControllerTest, AJobThatIsForgottenWhileItIsAnnouncedIsNoFault) {
   }
 }
 
+// In one batch: a host asks for a connection, and another one announces one of the same name.
+TEST(TrafficControllerTest, ANameOfAnotherHostThatIsJustAskedForIsNotTaken) {
+  LiveCluster cluster;
+  cluster.Connect(0);
+  cluster.Connect(1);
+  const WantedConnection wanted{
+      .connection = 1, .source = NicAddress(0), .destination = NicAddress(3), .destination_port = 5000};
+  HeldConnection same_name{.wanted = wanted, .queue_pairs = {{}}, .socket_ports = {40000}};
+  same_name.wanted.source = NicAddress(1);
+  cluster.Send({StreamMessage{*cluster.agent(0).stream, PathsWanted{.request = 1, .job = "a", .connections = {wanted}}},
+                StreamMessage{*cluster.agent(1).stream, ConnectionsHeld{.job = "a", .connections = {same_name}}}});
+  ASSERT_EQ(cluster.controller().Jobs().size(), 1u);
+  EXPECT_EQ(cluster.controller().Jobs()[0].num_hosts, 1u);
+  EXPECT_EQ(cluster.controller().QueuePairs().at(0).source, NicId(0));
+  cluster.Say(0, ConnectionOpened{.job = "a", .connection = 1, .queue_pair = 0, .socket_port = 41000});
+  EXPECT_EQ(cluster.controller().QueuePairs().at(0).wire_port, 41000) << "it is the first host's";
+  cluster.Say(0, ConnectionsClosed{.job = "a", .connections = {1}});
+  EXPECT_TRUE(cluster.controller().Jobs().empty());
+}
+
 TEST(TrafficControllerTest, HellosAreCheckedAndTheSecondStreamOfAHostReplacesTheFirst) {
   LiveCluster cluster;
   const auto refusal = [&](uint32_t stream, FromAgent message) {
