@@ -38,6 +38,7 @@
 // Guarantees  each question has one answer, at its deadline at the latest. A port is given only to the connection
 //             that it was meant for, and not while packets of another one to the same place carry it. No list of closed
 //             connections is empty by accident (which would close all). Same events, same actions.
+// Size        its members are those parts, and what its last look at the sockets has shown.
 // Reference   Dong et al., C4, HPCA 2025, and Cao et al., Crux, SIGCOMM 2024; specification c4.md, sections 9 and 12.
 // Oracle      host_agent_laws_test.cc: random events that contradict one another.
 #pragma once

@@ -15,6 +15,8 @@
 //     job_queue, job_allocator    which jobs run: one of the two      profiling_turns   whose counters are read
 //     policy_planner              fabric as it is, policy, plan       plan_in_force     what a job was told
 //     worker_migration            which workers change hosts
+//
+// Size        its members are those parts, what they are made from, and counters.
 #pragma once
 
 #include <cstdint>

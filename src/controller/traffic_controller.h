@@ -29,6 +29,7 @@
 //             levels, and the same reported links.
 // Cost        a path request O(log of addresses, jobs and connections) beside the path service's. Planning levels:
 //             O(links + links of all paths) and the policy's, at most once per level_period. See BM_Controller….
+// Size        its members are those parts, and what they look at.
 // Limits      what probes have shown of links is not kept: after a restart they have to show it again.
 // Differs     the papers have one process per job speak for it; here a job is what its hosts' agents say of it.
 // Reference   Dong et al., C4, HPCA 2025; Cao et al., Crux, SIGCOMM 2024, section 5; spec c4.md 9, crux.md.

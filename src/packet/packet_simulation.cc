@@ -115,6 +115,7 @@ struct SkippedPartition {
   std::vector<Event> events;  // of its packets and timers, as they stood
 };
 
+// Size        the state of all packets in one event loop, [link], [connection] and [message] side by side for speed.
 class Simulation {
  public:
   Simulation(const PacketWorkload& workload, const PacketOptions& options);

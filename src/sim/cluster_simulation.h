@@ -19,6 +19,8 @@
 //     live_jobs          whose traffic is live          control_log       what re-plans have changed
 //     health/host_care   broken GPUs, and who sees to them
 //     failure_detection  which failures of links the routing knows of
+//
+// Size        its members are those parts, and what is new between two of them.
 #pragma once
 
 #include <cstdint>

@@ -17,6 +17,7 @@
 //             case after `checkpoint_patience`. After a death of the process it is asked again, which changes nothing.
 // Limits      Slurm does not say when a job's run began, as far as we read it: a stop that was decided before a death
 //             of the controller, and not recorded, may meet a run that somebody else has started since.
+// Size        over 400 lines: six steps on the same store and Slurm, each again from wherever a death has left it.
 // Thread      one at a time for one store; calls block for as long as Slurm takes, or for `patience`.
 #pragma once
 

@@ -101,6 +101,7 @@ int32_t ErrorNumber(std::string_view text) {
   return found == std::end(kNames) ? -1 : static_cast<int32_t>(found - std::begin(kNames)) + 1;
 }
 
+// Size        a parser's place in the text, and the tables that it fills.
 class TextReader {
  public:
   TextReader(std::istream& text, const std::string& name) : lines_(text, name, kRasLineBytesMax), name_(name) {}

@@ -13,6 +13,7 @@
 //             of a communicator by one thread, which may differ from that of another communicator.
 // Guarantees  never fails, whatever comes. The caller's data is read within the call only.
 // Limits      item 16: where no network is involved there are kernel channels, but no connections.
+// Size        over 400 lines: one function for each event of NCCL, all on the segment and its handles alone.
 // Reference   C4, HPCA 2025; the numbered items are those of docs/spec/nccl-plugin-abi.md section 5.
 #pragma once
 

@@ -24,6 +24,8 @@
 //             forgotten between spells of slowness.
 // Limits      a rank that is slower than its like by less than kRatioMax from the beginning is as ever. Where no other
 //             rank does the same, one that was slow from the beginning is only compared with other stages.
+// Size        over 400 lines: five steps on what is usual for ranks, hosts and roles. What can do without that is in
+//             slow_evidence.h, iteration_blocks.h and block_history.h.
 // Reference   docs/papers/c4.md, "Slow ranks".
 #pragma once
 

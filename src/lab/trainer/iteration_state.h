@@ -6,6 +6,8 @@
 //   a phase begins when the compute clock has reached its start and the phase before it is over
 //   a blocking phase stops the clock at its start until it is over
 //   the iteration ends when the clock has reached the total and all phases are over
+//
+// Size        the clock, the phase and what is under way in it change together, in Advance().
 #pragma once
 
 #include <algorithm>

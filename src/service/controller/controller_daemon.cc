@@ -53,6 +53,8 @@ Result<topology::AddressBook> LoadAddresses(const std::string& path, const topol
 }  // namespace
 
 // In the order in which they need one another; taken down from the end.
+//
+// Size        its members are the daemon's parts, each with a state of its own, and the locks between their threads.
 class ControllerDaemon::Parts {
  public:
   Parts(const ControllerDaemonOptions& options, topology::Fabric fabric)

@@ -123,6 +123,7 @@ std::string WriteRequest(const HttpHead& head, std::string_view body) {
 
 }  // namespace
 
+// Size        one thread: its sockets and connections, and the queue through which other threads reach it.
 class HttpServer::Loop {
  public:
   Loop(Descriptor listener, uint16_t port, const HttpServerOptions& options, Callbacks callbacks)

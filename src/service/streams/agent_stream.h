@@ -3,7 +3,7 @@
 // Ends        with a message that can't be read, with a hello for another host than its certificate's, or when the
 //             agent does not take its last messages, or says nothing at first, for `patience`. Where more than
 //             `unsent_bytes_max` waits for the agent, it is cancelled.
-// Members     half of them are what gRPC wants at one address while an operation is under way.
+// Size        half of the members are what gRPC wants at one address while an operation is under way.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>

@@ -124,7 +124,9 @@ class ControllerClient::Connection {
   }
 
  private:
-  // It passes on everything it receives. Most members are what gRPC wants at one address while an operation is under way.
+  // It passes on everything it receives.
+  //
+  // Size        most members are what gRPC wants at one address while an operation is under way.
   class Stream {
    public:
     Stream(Connection* connection, std::shared_ptr<grpc::Channel> channel)

@@ -6,6 +6,8 @@
 // accepts nothing (a full disk), nothing is sent and nothing new is accepted: agents wait, on streams that stay open,
 // the store is tried again with each tick, and store_status() gives the reason. Others look at the core between two
 // batches, by Ask().
+//
+// Size        one queue between threads, and what it was made with.
 #pragma once
 
 #include <chrono>

@@ -107,7 +107,9 @@ hosts::VirtualControllerOptions ControllerOptions(const ChaosOptions& chaos, con
 // Seeds of parts that must not follow from each other.
 enum class Part : uint64_t { kNetwork, kKernel, kAgent, kController, kStreams, kJobs, kScheduler, kLiar, kFaults };
 
-// All that a run consists of: most members are the parts that it joins, each with a state of its own.
+// All that a run consists of.
+//
+// Size        most members are the parts that it joins, each with a state of its own.
 class World {
  public:
   explicit World(const ChaosOptions& options)

@@ -3,6 +3,7 @@
 //
 // Failures     a job that loses a node goes back to its last checkpoint: written at every planned change of its
 //              allocation, and while it trains every checkpoint_s seconds.
+// Size         half of the members are accounts: what the job has got, done and lost.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // A job that trains on GPUs with all-reduce: its progress goes by epochs of a measured profile.
 //
+// Size        what a job is, what it has been given, and how far it is; each allocation changes the second as a whole.
 // Reference   Job of the Pollux benchmark's simulator: same arithmetic, same order of operations.
 #pragma once
 

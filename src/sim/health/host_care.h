@@ -11,8 +11,8 @@
 // The master, steering and what its conditions mean for allocation are the product's; hosts, people and the time that
 // actions take are simulated.
 //
-// Parts       BrokenGpus: the planted faults and what became of them; Operators: people; Hosts: steering's hands. The
-//             rest of the members is one state: runs of jobs, and where each host stands for the controller.
+// Parts       BrokenGpus: the planted faults and what became of them; Operators: people; Hosts: steering's hands.
+// Size        its members are those parts, runs of jobs, and where each host stands for the controller.
 // Guarantees  same options, same calls, same events. Diagnosis and steering never see the planted faults.
 #pragma once
 

@@ -14,6 +14,7 @@
 // Limits     Nothing fails but cables: chaos/ has everything else. Links that lose only part of
 //            their capacity are not seen by probes, and nobody reports them. Where both ports of a NIC are on one leaf,
 //            that leaf's hash chooses between its two cables to the NIC; as in a cluster, probes don't see which.
+// Size       its members are the parts of a cluster, and which jobs have news.
 // Cost       about 1 us of each socket each 20 ms of simulated time, and the cores'. See docs/performance.md.
 #pragma once
 

@@ -4,6 +4,8 @@
 //
 // Like the daemon it handles inputs in batches, saves a batch's records before it sends any of its messages, and takes
 // nothing new while the store is full. It can be killed at any moment, also just before and just after it has saved.
+//
+// Size        one process: what it is made of, its disk and inbox, and how it is to fail.
 #pragma once
 
 #include <cstdint>

@@ -53,6 +53,7 @@ struct LaidCable {
   double gbps = 0;
 };
 
+// Size        tables that each step fills for the next ones: [device], then hosts, then their NICs.
 class FabricImporter {
  public:
   FabricImporter(ForeignNetwork network, const ImportOptions& options, const std::string& where)
