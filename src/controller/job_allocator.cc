@@ -166,14 +166,26 @@ bool JobAllocator::IsDraining(HostId host) const {
   return hosts_[host] == HostState::kDraining || (hosts_[host] == HostState::kSpare && is_used_spare_[host] == 0);
 }
 
-IdVector<HostId, uint32_t> JobAllocator::HeldGpus(const scheduling::AllocationPlan* plan) const {
+void JobAllocator::SetPinned(PinnedJobs pinned, SimTime now) {
+  CountService(now);
+  pinned_ = std::move(pinned);
+  for (const auto& [id, pin] : pinned_) {
+    const auto known = entries_.find(id);
+    if (known == entries_.end() || pin.num_gpus_held == NumGpus(known->second.current)) continue;
+    Entry& entry = known->second;
+    entry.resized_at = now;  // at the earliest
+    if (entry.current.empty()) entry.waiting_since = now;
+    if (pin.num_gpus_held == 0) entry.running_since = now;
+  }
+}
+
+IdVector<HostId, uint32_t> JobAllocator::HeldGpus(const scheduling::AllocationSnapshot& snapshot,
+                                                  const scheduling::AllocationPlan* plan) const {
   IdVector<HostId, uint32_t> held(hosts_.size());
-  size_t index = 0;
-  for (const auto& [id, entry] : entries_) {
-    const bool stays = plan == nullptr || plan->jobs[index].nodes == entry.current;
-    ++index;
-    if (!stays) continue;
-    for (const scheduling::NodeShare& share : entry.current) held[share.node] += share.num_gpus;
+  for (size_t j = 0; j < snapshot.jobs.size(); ++j) {
+    const std::vector<scheduling::NodeShare>& current = snapshot.jobs[j].current;
+    if (plan != nullptr && plan->jobs[j].nodes != current) continue;
+    for (const scheduling::NodeShare& share : current) held[share.node] += share.num_gpus;
   }
   return held;
 }
@@ -188,18 +200,24 @@ IdVector<HostId, scheduling::NodeCapacity> JobAllocator::UsableNodes(const IdVec
       nodes[host].num_gpus = fabric_->num_gpus_of(host);
     }
   }
+  for (const auto& [id, pin] : pinned_) {
+    for (const scheduling::NodeShare& share : pin.reserved) {
+      // What is kept of a draining host is that of the others.
+      if (!IsDraining(share.node)) nodes[share.node].num_gpus -= std::min(nodes[share.node].num_gpus, share.num_gpus);
+    }
+  }
   return nodes;
 }
 
 // Policies know capacities only. One that gives a draining host's room to another job is asked again with less of it,
 // which ends at the latest when there is none left.
 scheduling::AllocationPlan JobAllocator::AskPolicy(scheduling::AllocationSnapshot* snapshot) const {
-  IdVector<HostId, uint32_t> kept = HeldGpus(nullptr);
+  IdVector<HostId, uint32_t> kept = HeldGpus(*snapshot, nullptr);
   while (true) {
     snapshot->nodes = UsableNodes(kept);
     Result<scheduling::AllocationPlan> plan = options_.policy->Decide(*snapshot);
     FL_CHECK_MSG(plan.ok(), "the allocator's snapshot is valid");
-    const IdVector<HostId, uint32_t> stay = HeldGpus(&*plan);
+    const IdVector<HostId, uint32_t> stay = HeldGpus(*snapshot, &*plan);
     bool is_taken = false;
     for (size_t j = 0; j < plan->jobs.size(); ++j) {
       if (plan->jobs[j].nodes == snapshot->jobs[j].current) continue;
@@ -221,9 +239,11 @@ void JobAllocator::CountService(SimTime now) {
   counted_until_ = now;
   if (passed_s <= 0) return;
   for (auto& [id, entry] : entries_) {
-    if (entry.current.empty()) continue;
+    const auto pin = pinned_.find(id);
+    const uint32_t num_gpus = pin == pinned_.end() ? NumGpus(entry.current) : pin->second.num_gpus_held;
+    if (num_gpus == 0) continue;
     entry.executed_s += passed_s;
-    entry.attained_service += passed_s * units_.Of({NumGpus(entry.current), 0});
+    entry.attained_service += passed_s * units_.Of({num_gpus, 0});
   }
 }
 
@@ -264,7 +284,9 @@ scheduling::AllocationSnapshot JobAllocator::TakeSnapshot(SimTime now) {
   snapshot.units = units_;
   snapshot.ended_service = ended_service_;
   snapshot.memory = memory_;
-  for (auto& [id, entry] : entries_) snapshot.jobs.push_back(Describe(entry));
+  for (auto& [id, entry] : entries_) {
+    if (!pinned_.contains(id)) snapshot.jobs.push_back(Describe(entry));
+  }
   return snapshot;
 }
 
@@ -282,6 +304,8 @@ void JobAllocator::Move(const std::vector<scheduling::NodeShare>& nodes, SimTime
 
 std::vector<AllocationChange> JobAllocator::Decide(SimTime now) {
   CountService(now);
+  has_host_news_ |=
+      std::ranges::any_of(left_out_, [this](JobId job) { return entries_.contains(job) && !pinned_.contains(job); });
   const bool has_news = has_flip_ || has_arrival_ || has_departure_ || has_host_news_;
   if (entries_.empty() || (!has_news && now < next_wake_up_)) {
     if (entries_.empty()) next_wake_up_ = SimTime::Never();
@@ -289,19 +313,24 @@ std::vector<AllocationChange> JobAllocator::Decide(SimTime now) {
     return {};
   }
   scheduling::AllocationSnapshot snapshot = TakeSnapshot(now);
+  if (snapshot.jobs.empty()) return {};  // what is news stays so until one of them is free
   has_flip_ = has_arrival_ = has_departure_ = has_host_news_ = false;
+  left_out_.clear();
+  for (const auto& [id, entry] : entries_) {
+    if (pinned_.contains(id)) left_out_.push_back(id);
+  }
   const scheduling::AllocationPlan plan = AskPolicy(&snapshot);
   if (options_.observer) options_.observer(snapshot, plan);
   memory_ = plan.memory;
   next_wake_up_ = std::max(plan.next_wake_up, now + kShortestRound);
   std::vector<AllocationChange> changes;
-  size_t index = 0;
-  for (auto& [id, entry] : entries_) {
-    const scheduling::JobGrant& grant = plan.jobs[index++];
+  for (size_t j = 0; j < snapshot.jobs.size(); ++j) {
+    const scheduling::JobGrant& grant = plan.jobs[j];
+    Entry& entry = entries_.at(snapshot.jobs[j].id);
     entry.memory = grant.memory;
     if (grant.nodes == entry.current) continue;
     Move(grant.nodes, now, &entry);
-    changes.push_back({id, grant.nodes, WordsOf(grant.reason, snapshot.jobs.size())});
+    changes.push_back({entry.job.id, grant.nodes, WordsOf(grant.reason, snapshot.jobs.size())});
   }
   return changes;
 }

@@ -10,6 +10,10 @@
 // Nodes    hosts come and go as events. Down and isolated ones have no room: their jobs are placed again or wait. A
 //          draining one keeps the jobs that it has and takes no other. Spare ones join, lowest id first, one for each
 //          that is down or isolated, and drain when it is back.
+// Pinned   jobs that somebody is at (they are stopped, or wait to run where they were put) are not decided about: the
+//          policy sees the other jobs, and the cluster without what the pinned ones hold or are promised. Once they are
+//          free again, those who were decided without them are looked at anew. Service is that of what they hold, and
+//          times of changes are those of their ends.
 // Lengths  the remaining work of a job is known once the share of its iterations is done after which it can be
 //          predicted (model::Elasticity); before, the job counts as unpredictable.
 #pragma once
@@ -109,6 +113,13 @@ struct AllocationChange {
   std::string reason;
 };
 
+// A job that is not to be decided about now. It may be unknown to the allocator.
+struct PinnedJob {
+  std::vector<scheduling::NodeShare> reserved;  // all that it holds or is promised: nobody else gets that
+  uint32_t num_gpus_held = 0;                   // of these
+};
+using PinnedJobs = std::map<JobId, PinnedJob>;
+
 // GPUs that the job may run on, ascending, as far as the cluster has them; one size where it has no others.
 std::vector<uint32_t> UsableSizes(const model::Job& job, size_t cluster_gpus);
 
@@ -131,13 +142,16 @@ class JobAllocator {
   // A state that the host has already is no news. `change.host` is one of the fabric's.
   void Adopt(const HostStateChanged& change);
 
+  // These, and no others, are pinned from now on.
+  void SetPinned(PinnedJobs pinned, SimTime now);
+
   // When the policy wants to be asked although nothing happened.
   SimTime next_wake_up() const { return next_wake_up_; }
   size_t num_waiting() const;
 
   // Asks the policy if there is a reason to: jobs came, went or became predictable since the last time, hosts changed,
-  // or the wake-up time has come. Returns changes by job id; the caller must carry all of them out. `now` never goes
-  // back.
+  // pinned jobs became free that it was not asked about, or the wake-up time has come. Returns changes by job id, none of
+  // a pinned one; the caller must carry all of them out. `now` never goes back.
   std::vector<AllocationChange> Decide(SimTime now);
 
   // The job is carried out on other hosts than decided, of the same sizes: policies count GPUs, and whoever knows the
@@ -171,7 +185,8 @@ class JobAllocator {
   // What jobs may use of each host now. Args: kept: [host] GPUs of draining hosts; nothing more may start there.
   IdVector<HostId, scheduling::NodeCapacity> UsableNodes(const IdVector<HostId, uint32_t>& kept) const;
   // [host] GPUs that jobs hold; with a plan: only those of jobs that stay where they are.
-  IdVector<HostId, uint32_t> HeldGpus(const scheduling::AllocationPlan* plan) const;
+  IdVector<HostId, uint32_t> HeldGpus(const scheduling::AllocationSnapshot& snapshot,
+                                      const scheduling::AllocationPlan* plan) const;
   bool IsDraining(HostId host) const;
   // A plan that puts no job on a draining host where it is not already.
   scheduling::AllocationPlan AskPolicy(scheduling::AllocationSnapshot* snapshot) const;
@@ -187,6 +202,8 @@ class JobAllocator {
   IdVector<HostId, HostState> hosts_;
   IdVector<HostId, uint8_t> is_used_spare_;  // those that stand in for another
   std::map<JobId, Entry> entries_;
+  PinnedJobs pinned_;
+  std::vector<JobId> left_out_;        // known jobs that were pinned when the policy was asked last
   std::vector<double> ended_service_;  // AllocationSnapshot::ended_service
   scheduling::ClusterMemory memory_;
   SimTime counted_until_;

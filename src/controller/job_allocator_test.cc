@@ -308,6 +308,87 @@ TEST_F(JobAllocatorTest, WhereAJobIsInTruthCounts) {
   EXPECT_TRUE(allocator.Decide(At(50)).empty());
 }
 
+// Somebody is at a job: it is not decided about, nobody gets what it holds or is promised, and who waits for that is
+// looked at as soon as it is free.
+TEST_F(JobAllocatorTest, PinnedJobsKeepWhatTheyHoldAndArePromised) {
+  for (const std::string_view policy : scheduling::AllocationPolicyNames()) {
+    SCOPED_TRACE(policy);
+    policy_ = scheduling::CreateAllocationPolicy(policy, 1).value();
+    AllocationOptions options;
+    options.policy = policy_.get();
+    options.speeds = SpeedsOfProfiles(ProfileOf);
+    JobAllocator allocator(fabric_, options);
+    ASSERT_TRUE(allocator.Submit(MakeJob(0, 8, {8, 16, 32}), At(0)).ok());
+    allocator.Adopt(JobFound{JobId(0), {{HostId(0), 8, 0}}}, At(0));
+    // It moves to h1; h2 is promised to one that this allocator does not know; h3 drains.
+    allocator.SetPinned({{JobId(0), {{{HostId(0), 8, 0}, {HostId(1), 8, 0}}, 8}}, {JobId(9), {{{HostId(2), 8, 0}}, 0}}},
+                        At(0));
+    allocator.Adopt(HostStateChanged{HostId(3), HostState::kDraining});
+    EXPECT_TRUE(allocator.Decide(At(1)).empty());
+    ASSERT_TRUE(allocator.Submit(MakeJob(1, 8, {8, 16}), At(2)).ok());
+    EXPECT_TRUE(allocator.Decide(At(2)).empty());
+    allocator.Adopt(HostStateChanged{HostId(3), HostState::kUp});
+    const std::vector<AllocationChange> beside = allocator.Decide(At(3));
+    for (const AllocationChange& change : beside) {
+      EXPECT_EQ(change.job, JobId(1));
+      for (const scheduling::NodeShare& share : change.nodes) EXPECT_EQ(share.node, HostId(3));
+    }
+    EXPECT_EQ(allocator.nodes(JobId(0)), (std::vector<scheduling::NodeShare>{{HostId(0), 8, 0}}));
+  }
+}
+
+TEST_F(JobAllocatorTest, WhatWasDecidedWithoutAJobIsLookedAtAnewOnceItIsFree) {
+  size_t num_asked = 0;
+  policy_ = scheduling::CreateAllocationPolicy("fcfs", 1).value();
+  AllocationOptions options;
+  options.policy = policy_.get();
+  options.speeds = SpeedsOfProfiles(ProfileOf);
+  options.observer = [&](const auto&, const auto&) { ++num_asked; };
+  JobAllocator allocator(fabric_, options);
+  ASSERT_TRUE(allocator.Submit(MakeJob(0, 24, {}), At(0)).ok());
+  ASSERT_EQ(allocator.Decide(At(0)).size(), 1u);
+  const PinnedJobs pinned = {{JobId(0), {allocator.nodes(JobId(0)), 24}}};
+  allocator.SetPinned(pinned, At(1));
+  EXPECT_TRUE(allocator.Decide(At(1)).empty());
+  allocator.SetPinned({}, At(2));
+  EXPECT_TRUE(allocator.Decide(At(2)).empty());
+  EXPECT_EQ(num_asked, 1u) << "nothing has happened meanwhile";
+  ASSERT_TRUE(allocator.Submit(MakeJob(1, 16, {}), At(3)).ok());
+  allocator.SetPinned(pinned, At(3));
+  EXPECT_TRUE(allocator.Decide(At(3)).empty()) << "no room";
+  EXPECT_EQ(num_asked, 2u);
+  EXPECT_TRUE(allocator.Decide(At(4)).empty());
+  EXPECT_EQ(num_asked, 2u);
+  allocator.SetPinned({}, At(5));
+  EXPECT_TRUE(allocator.Decide(At(5)).empty());
+  EXPECT_EQ(num_asked, 3u);
+}
+
+// A job that waits for its hosts has had nothing of them, and its time there begins when it has them; one that is to stop
+// has what it still holds.
+TEST_F(JobAllocatorTest, WhatAPinnedJobHoldsCounts) {
+  std::vector<scheduling::AllocationSnapshot> seen;
+  policy_ = scheduling::CreateAllocationPolicy("fcfs", 1).value();
+  AllocationOptions options;
+  options.policy = policy_.get();
+  options.speeds = SpeedsOfProfiles(ProfileOf);
+  options.observer = [&](const auto& snapshot, const auto&) { seen.push_back(snapshot); };
+  JobAllocator allocator(fabric_, options);
+  ASSERT_TRUE(allocator.Submit(MakeJob(0, 16, {}), At(0)).ok());
+  ASSERT_EQ(allocator.Decide(At(0)).size(), 1u);
+  allocator.SetPinned({{JobId(0), {allocator.nodes(JobId(0)), 0}}}, At(0));
+  allocator.SetPinned({{JobId(0), {allocator.nodes(JobId(0)), 0}}}, At(400));
+  EXPECT_EQ(allocator.HistoryOf(JobId(0)).attained_service, 0);
+  allocator.SetPinned({{JobId(0), {allocator.nodes(JobId(0)), 16}}}, At(410));
+  allocator.SetPinned({}, At(420));
+  EXPECT_EQ(allocator.HistoryOf(JobId(0)).attained_service, 160) << "10 s of 16 GPUs";
+  EXPECT_EQ(allocator.HistoryOf(JobId(0)).executed_s, 10);
+  ASSERT_TRUE(allocator.Submit(MakeJob(1, 24, {}), At(420)).ok());
+  allocator.Decide(At(420));
+  EXPECT_EQ(seen.back().jobs[0].running_since, At(400));
+  EXPECT_EQ(seen.back().jobs[0].resized_at, At(400));
+}
+
 // An allocator that begins beside running jobs is told what they have had, and asks its policy as the one before it.
 TEST_F(JobAllocatorTest, AnotherAllocatorGoesOnWithAJob) {
   std::vector<scheduling::AllocationSnapshot> seen;

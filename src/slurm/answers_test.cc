@@ -36,6 +36,7 @@ TEST(AnswersTest, LinesAndJsonOfOneMomentAreTheSame) {
     job.gpus.clear();
     job.comment.clear();
     ASSERT_NE(FindJob(*lines, job.id), nullptr);
+    job.run_time = FindJob(*lines, job.id)->run_time;
     EXPECT_EQ(job, *FindJob(*lines, job.id)) << job.id;
   }
   EXPECT_EQ(*ReadNodeLines(Recorded("nodes-22.05.txt")), *ReadNodesJson(Recorded("nodes-22.05.json")));
@@ -143,14 +144,29 @@ TEST(AnswersTest, WhatIsNoAnswerIsAnError) {
   }
   EXPECT_THAT(ReadJobsJson(R"({"errors": [{"error": "no such job"}], "jobs": []})").status().message(),
               HasSubstr("no such job"));
-  for (const char* text : {"7|N/A", "x|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|train|h0|None|(null)",
-                           "7|N/A|N/A||RUNNING|0|1|1|1|1|1|1|1|1|0|train|h0|None|(null)",
-                           "7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|train|h[|None|(null)"}) {
+  for (const char* text : {"7|N/A", "x|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|None|(null)",
+                           "7|N/A|N/A||RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|None|(null)",
+                           "7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h[|None|(null)"}) {
     EXPECT_EQ(ReadJobLines(text).status().code(), StatusCode::kInvalidArgument) << text;
   }
-  EXPECT_THAT(ReadJobLines("\nslurm_load_jobs error").status().message(), HasSubstr("line 2: expected 19 fields"));
+  EXPECT_THAT(ReadJobLines("\nslurm_load_jobs error").status().message(), HasSubstr("line 2: expected 20 fields"));
   EXPECT_FALSE(ReadNodeLines("State=IDLE NodeName=h0").ok());
   EXPECT_FALSE(ReadNodeLines("NodeName=h0 Gres=gpu:1").ok());
+}
+
+TEST(AnswersTest, HowLongAJobRuns) {
+  const auto read = [](const std::string& time, const std::string& state = "RUNNING") {
+    return (*ReadJobLines("7|N/A|N/A|0|" + state + "|0|1|1|1|1|1|1|1|1|0|" + time + "|train|h0|None|(null)"))[0]
+        .run_time;
+  };
+  EXPECT_EQ(read("0:00"), SimDuration(0));
+  EXPECT_EQ(read("3:04"), SimDuration::FromSeconds(Seconds(184)));
+  EXPECT_EQ(read("2:03:04"), SimDuration::FromSeconds(Seconds(7384)));
+  EXPECT_EQ(read("5-02:03:04"), SimDuration::FromSeconds(Seconds(5 * 86'400 + 7384)));
+  for (const char* none : {"INVALID", "", "1:", "-", "99999999999:00", "9999999:9999999:9999999"}) {
+    EXPECT_EQ(read(none), std::nullopt) << none;
+  }
+  EXPECT_EQ(read("0:00", "PENDING"), std::nullopt);
 }
 
 TEST(AnswersTest, StatesOfNodes) {

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/sim_time.h"
 #include "model/job_identity.h"
 
 namespace fairlead::slurm {
@@ -44,10 +46,11 @@ struct Job {
   uint32_t tasks_per_node = 0;  // 0: not said
   uint32_t cpus_per_task = 1;
   int32_t nice = 0;
-  std::string partition;           // several, with commas, while it is pending
-  std::vector<std::string> hosts;  // in Slurm's order; empty: it has none
-  std::string reason;              // why it is pending
-  std::string admin_comment;       // only operators can write it
+  std::optional<SimDuration> run_time = std::nullopt;  // of its present run, in whole seconds; JSON does not say
+  std::string partition;                               // several, with commas, while it is pending
+  std::vector<std::string> hosts;                      // in Slurm's order; empty: it has none
+  std::string reason;                                  // why it is pending
+  std::string admin_comment;                           // only operators can write it
 
   // What readings of one job add (empty in readings of all: slurm/cluster_reader.h says why).
   std::string comment;         // its user's

@@ -38,7 +38,7 @@ class ElasticHosts {
 
   // Whether decisions would come to something: a partition is up, and Slurm, which may have begun lately, has heard of
   // all hosts, or waited for so long that it calls them down.
-  bool MayDecide() const { return starts_jobs_ && !has_unknown_; }
+  bool MayDecide() const { return starts_jobs_ && !has_unknown_ && CanSize(); }
 
   bool CanSize() const { return gpus_of_each_.has_value(); }
   // GPUs of each host. CanSize().

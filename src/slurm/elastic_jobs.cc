@@ -54,10 +54,11 @@ struct ElasticJobs::Entry {
     std::vector<std::string> hosts;
     uint32_t num_restarts = 0;
     SimTime since;
-    std::optional<double> first_steps;  // as reported when it was first seen
-    std::optional<SimTime> window;      // begins where steps were seen
+    std::optional<double> first_steps{};  // as reported when it was first seen
+    std::optional<SimTime> last_said{};   // when it has told steps of this run, whoever saw that; nothing: never
+    std::optional<SimTime> window{};      // begins where steps were seen
     double window_steps = 0;
-    SimDuration longest_pause;  // between two looks at which steps were seen
+    SimDuration longest_pause{};  // between two looks at which steps were seen
   };
 
   JobId id;
@@ -116,7 +117,7 @@ bool ElasticJobs::IsOurs(const Job& job) const {
   return !partitions.empty() && hosts_.AreAllNamed({partitions.begin(), partitions.end()});
 }
 
-void ElasticJobs::Look(const ClusterState& state, const std::set<uint32_t>& busy, SimTime now) {
+void ElasticJobs::Look(const ClusterState& state, const BusyJobs& busy, SimTime now) {
   sources_.note("elastic jobs", hosts_.LookAtPartitions(state));
   std::set<uint32_t> present;
   const size_t num_before = entries_.size();
@@ -141,7 +142,43 @@ void ElasticJobs::Look(const ClusterState& state, const std::set<uint32_t>& busy
   const auto is_elastic = [this](uint32_t job) { return entries_.contains(job); };
   for (const controller::HostStateChanged& change : hosts_.LookAtHosts(state, is_elastic)) allocator_->Adopt(change);
   for (const auto& [job, entry] : entries_) LookAtSteps(entry.get(), now);
+  Pin(state, busy, now);
   if (now - saved_at_ >= SimDuration::FromSeconds(Seconds(kSavePeriodS))) Save(now);
+}
+
+// Where one lands that is being ended is no news before it has.
+void ElasticJobs::Pin(const ClusterState& state, const BusyJobs& busy, SimTime now) {
+  reserved_.clear();
+  controller::PinnedJobs pinned;
+  std::map<uint32_t, std::set<HostId>> hosts;
+  const auto add = [&](uint32_t job, const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      if (const HostId host = fabric_.FindHost(name); host.valid()) hosts[job].insert(host);
+    }
+  };
+  for (const auto& [job, promised] : busy) {
+    hosts[job];
+    add(job, promised);
+  }
+  for (const auto& [job, entry] : entries_) {
+    if (entry->seen.state == JobState::kCompleting) hosts[job];
+    if (!hosts.contains(job)) continue;
+    for (const NodeShare& share : allocator_->nodes(entry->id)) hosts[job].insert(share.node);
+  }
+  for (const Job& job : state.jobs) {
+    if (!job.occupies_hosts() || !hosts.contains(job.id)) continue;
+    add(job.id, job.hosts);
+    for (const std::string& name : job.hosts) {
+      const HostId host = fabric_.FindHost(name);
+      if (host.valid()) pinned[JobId(job.id)].num_gpus_held += fabric_.num_gpus_of(host);
+    }
+  }
+  for (const auto& [job, all] : hosts) {
+    controller::PinnedJob& pin = pinned[JobId(job)];
+    for (const HostId host : all) pin.reserved.push_back({host, fabric_.num_gpus_of(host), 0});
+    reserved_[job] = {all.begin(), all.end()};
+  }
+  allocator_->SetPinned(std::move(pinned), now);
 }
 
 // Of jobs that Slurm does not have any more, also those that ended while nobody looked.
@@ -261,15 +298,21 @@ std::optional<Operation> ElasticJobs::Fail(uint32_t job, const std::string& why,
   return back.ok() && is_waiting ? std::optional<Operation>(*std::move(back)) : std::nullopt;
 }
 
-bool ElasticJobs::WritesCheckpoints(uint32_t job, SimTime now) const {
+bool ElasticJobs::Runs(uint32_t job) const {
+  const auto found = entries_.find(job);
+  return found != entries_.end() && found->second->seen.has_hosts();
+}
+
+bool ElasticJobs::WritesCheckpoints(uint32_t job, SimTime at) const {
   const auto found = entries_.find(job);
   if (found == entries_.end() || found->second->wish.checkpoint_file.empty()) return false;
   const Entry& entry = *found->second;
-  if (entry.wish.progress_file.empty() || !entry.run.has_value()) return true;
+  if (entry.seen.state != JobState::kRunning) return false;
+  if (entry.wish.progress_file.empty()) return true;
   if (entry.wish.steps.has_value() && entry.steps_done >= static_cast<double>(*entry.wish.steps)) return false;
-  const SimDuration still = now - entry.run->window.value_or(entry.run->since);
-  return still <=
-         std::max(kStandsStill, entry.run->longest_pause + entry.run->longest_pause + entry.run->longest_pause);
+  if (!entry.run.has_value() || !entry.run->last_said.has_value()) return false;
+  const SimDuration pause = entry.run->longest_pause;
+  return at - *entry.run->last_said <= std::max(kStandsStill, pause + pause + pause);
 }
 
 std::optional<SimTime> ElasticJobs::CheckpointTime(uint32_t job) const {
@@ -293,8 +336,11 @@ void ElasticJobs::LookAtSteps(Entry* entry, SimTime now) {
   }
   const bool is_same_run =
       entry->run.has_value() && entry->run->hosts == job.hosts && entry->run->num_restarts == job.num_restarts;
-  if (!is_same_run) entry->run = {job.hosts, job.num_restarts, now, {}, {}, 0, {}};
+  if (!is_same_run) entry->run = {.hosts = job.hosts, .num_restarts = job.num_restarts, .since = now};
   const StepsSeen seen = sources_.read_steps(job, entry->wish);
+  // A second, as Slurm counts in whole ones.
+  const SimDuration run_time = job.run_time.value_or(now - entry->run->since) + SimDuration(1'000'000'000);
+  if (seen.said_ago.has_value() && *seen.said_ago <= run_time) entry->run->last_said = now - *seen.said_ago;
   sources_.note(SubjectOf(job.id) + " progress", seen.fault.empty() ? OkStatus() : Fault(seen.fault));
   if (seen.done.has_value()) {
     Measure(entry, *seen.done, now);
@@ -372,7 +418,8 @@ std::vector<Operation> ElasticJobs::Decide(SimTime now) {
   };
   std::set<uint32_t> changed;
   std::vector<controller::AllocationChange> changes = allocator_->Decide(now);
-  std::set<HostId> kept;  // by jobs that stay where they are
+  std::set<HostId> kept;  // by jobs that stay where they are, and by pinned ones
+  for (const auto& [job, hosts] : reserved_) kept.insert(hosts.begin(), hosts.end());
   for (const auto& [job, entry] : entries_) {
     if (std::ranges::find(changes, entry->id, &controller::AllocationChange::job) != changes.end()) continue;
     for (const NodeShare& share : allocator_->nodes(entry->id)) kept.insert(share.node);
@@ -391,7 +438,7 @@ std::vector<Operation> ElasticJobs::Decide(SimTime now) {
     add(entry, change.nodes);
   }
   for (const auto& [job, entry] : entries_) {
-    const bool is_queued = entry->seen.state == JobState::kPending && !entry->seen.is_held;
+    const bool is_queued = entry->seen.state == JobState::kPending && !entry->seen.is_held && !reserved_.contains(job);
     if (is_queued && !changed.contains(job) && allocator_->nodes(entry->id).empty()) add(*entry, {});
   }
   for (const auto& [job, why] : failed) Refuse(job, why, now);

@@ -13,8 +13,9 @@
 //             (prediction/measured_speed.h), from its progress file, or from its communication. What a restart costs is
 //             measured, too: from the decision to the first steps after it.
 //             Which hosts have room, and which of them are near each other, is elastic_hosts.h. After each reading the
-//             allocator is told where its jobs are in truth. While an operation on an elastic job is under way, nothing
-//             new is decided.
+//             allocator is told where its jobs are in truth. Jobs that somebody is at (an operation on them is under way,
+//             steering moves them, they are being ended) are pinned: others are decided about, without what these hold
+//             or are promised.
 // Guarantees  a job that nobody has opted in, one that its user holds, an array, or one whose size can't be chosen is
 //             in no operation. Waiting elastic jobs are held, so that Slurm does not start them at a size of its own.
 // Limits      after a start of the controller policies have forgotten what they remember of waiting jobs
@@ -63,6 +64,7 @@ struct ElasticOptions {
 // How far a job has come, as far as anybody says.
 struct StepsSeen {
   std::optional<double> done{};             // its own word
+  std::optional<SimDuration> said_ago{};    // when it said so last; nothing: never, or nobody knows
   std::optional<Seconds> iteration_time{};  // lately, as its communication shows
   std::string fault = {};                   // what is wrong with its own word, for people
 };
@@ -89,6 +91,9 @@ struct ElasticView {
   std::string reason;  // of the last decision
 };
 
+// [job] hosts that it is promised; empty: none, or they are reserved for it.
+using BusyJobs = std::map<uint32_t, std::vector<std::string>>;
+
 class ElasticJobs {
  public:
   // `fabric` and `store` must outlive it. Errors: those of options.Validate() and of the store; kDataLoss: a record that
@@ -102,11 +107,11 @@ class ElasticJobs {
   bool Takes(const Job& job) const { return hosts_.CanSize() && IsOurs(job); }
 
   // What Slurm shows now. Args: busy: jobs that somebody is at (an operation of ours, or steering): where they are is no
-  // news yet. Cost: one read_job for each new job, of which it takes 20 at most, one read_steps for each
+  // news yet, and they keep what they hold and are promised. Cost: one read_job for each new job, of which it takes 20 at most, one read_steps for each
   // running one.
-  void Look(const ClusterState& state, const std::set<uint32_t>& busy, SimTime now);
+  void Look(const ClusterState& state, const BusyJobs& busy, SimTime now);
 
-  // What is to be done so that jobs are as decided. To be called after a Look() without busy jobs; all of it has to be
+  // What is to be done so that jobs are as decided, those that were not busy at the last Look(). All of it has to be
   // tried. `now` never goes back.
   std::vector<Operation> Decide(SimTime now);
 
@@ -114,10 +119,13 @@ class ElasticJobs {
   // any more; what gives it back to Slurm is returned.
   std::optional<Operation> Fail(uint32_t job, const std::string& why, SimTime now);
 
-  // Whether it is to be asked for a checkpoint before it is stopped: it has named its file, and would write one. Not one
-  // that has done all its steps, or none for a minute, or for three times as long as they have taken: it hangs, or has
-  // ended and a slurmctld that was killed has forgotten that. And when it has written the last one, if ever.
-  bool WritesCheckpoints(uint32_t job, SimTime now) const;
+  // Whether its processes end when it is stopped.
+  bool Runs(uint32_t job) const;
+  // Whether it is worth while to ask it for a checkpoint before it is stopped, or, `at` an earlier time, to have asked it:
+  // it runs, has named its file, and would write one. Not one that has done all its steps; none in its present run, which
+  // leaves nothing to keep; or none for a minute, and for three times as long as they have taken, before `at`: it hangs,
+  // or has ended and a slurmctld that was killed has forgotten that. And when it has written the last one, if ever.
+  bool WritesCheckpoints(uint32_t job, SimTime at) const;
   std::optional<SimTime> CheckpointTime(uint32_t job) const;
 
   // Of the last decision about it; empty: there was none.
@@ -132,6 +140,7 @@ class ElasticJobs {
   ElasticJobs(const topology::Fabric& fabric, ElasticOptions options, store::Store* store, ElasticSources sources);
 
   bool IsOurs(const Job& job) const;
+  void Pin(const ClusterState& state, const BusyJobs& busy, SimTime now);
   void Forget(const ClusterState& state);
   void LookAtJob(const Job& job, SimTime now);
   Status Enter(const Job& job, const ElasticMark& mark, SimTime now);
@@ -152,6 +161,7 @@ class ElasticJobs {
   std::unique_ptr<scheduling::AllocationPolicy> policy_;
   std::optional<controller::JobAllocator> allocator_;
   std::map<uint32_t, std::unique_ptr<Entry>> entries_;  // [job]
+  std::map<uint32_t, std::vector<HostId>> reserved_;    // [job that is pinned] as of the last Look()
   std::map<uint32_t, std::string> saved_;               // [job] record as it is in the store
   SimTime saved_at_;
   std::set<uint32_t> refused_;  // jobs whose size can't be chosen

@@ -10,6 +10,20 @@
 #include "slurm/size_words.h"
 
 namespace fairlead::slurm {
+namespace {
+
+bool Contains(const std::vector<std::string>& list, const std::string& one) {
+  return std::ranges::find(list, one) != list.end();
+}
+
+// That the job is to have.
+std::vector<std::string> HostsOf(const Operation& operation) {
+  const auto* place = std::get_if<PlaceJob>(&operation);
+  return place == nullptr ? std::vector<std::string>() : place->hosts;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<ElasticOrders>> ElasticOrders::Create(const topology::Fabric& fabric,
                                                              ElasticOrderOptions options, Programs* programs,
                                                              store::Store* store, ElasticSources sources,
@@ -39,40 +53,59 @@ ElasticOrders::ElasticOrders(const topology::Fabric& fabric, ElasticOrderOptions
       writer_(programs, store, options_.writer),
       jobs_(std::move(jobs)) {}
 
-void ElasticOrders::Begin(Operation operation, SimTime now) {
+void ElasticOrders::Begin(Operation operation, SimTime now, bool is_carried) {
   const uint32_t job = *JobOf(operation);
-  orders_[job] = {std::move(operation), now + options_.patience};
+  orders_[job] = {std::move(operation), now + options_.patience, num_orders_++, is_carried};
 }
 
 void ElasticOrders::Look(const ClusterState& state, const std::set<uint32_t>& steered, SimTime now) {
-  for (Operation& operation : std::exchange(resumed_, {})) Begin(std::move(operation), now);
-  std::set<uint32_t> busy = LeaveLostHosts(state);
-  const bool has_left = !busy.empty();
-  busy.insert(steered.begin(), steered.end());
-  for (const auto& [job, order] : orders_) busy.insert(job);
+  for (Operation& operation : std::exchange(resumed_, {})) Begin(std::move(operation), now, true);
+  BusyJobs busy;
+  for (const uint32_t job : LeaveLostHosts(state)) busy[job];
+  for (const uint32_t job : steered) busy[job];
+  for (const auto& [job, order] : orders_) busy[job] = HostsOf(order.operation);
   jobs_->Look(state, busy, now);
-  const bool is_steered = std::ranges::any_of(steered, [this](uint32_t job) { return jobs_->Has(job); });
-  if (is_steered || has_left || !orders_.empty()) return;
-  std::vector<Operation> decided = jobs_->Decide(now);
+  const std::vector<Operation> decided = jobs_->Decide(now);
   for (const Operation& operation : decided) {
     const uint32_t id = *JobOf(operation);
     Account(id, DescribeDecision(operation, jobs_->ReasonOf(id), decided, state, fabric_));
-  }
-  for (Operation& operation : decided) {
-    const uint32_t id = *JobOf(operation);
-    const Job* job = FindJob(state.jobs, id);
     listeners_.changed(id, Describe(operation) + ": " + jobs_->ReasonOf(id));
-    Begin(std::move(operation), now);
-    if (job == nullptr || !job->has_hosts()) continue;
-    orders_[id].waits_for_checkpoint = jobs_->WritesCheckpoints(id, now);
-    if (!orders_[id].waits_for_checkpoint) listeners_.stopping(id);
+  }
+  for (const Operation& operation : decided) Begin(operation, now);
+  FindWaits(state);
+}
+
+bool ElasticOrders::Leaves(uint32_t job, const std::string& host) const {
+  const auto order = orders_.find(job);
+  return order != orders_.end() && !Contains(HostsOf(order->second.operation), host);
+}
+
+void ElasticOrders::FindWaits(const ClusterState& state) {
+  std::map<std::string, uint32_t> holders;  // [host]
+  for (const Job& job : state.jobs) {
+    if (!job.occupies_hosts()) continue;
+    for (const std::string& host : job.hosts) {
+      if (Leaves(job.id, host)) holders[host] = job.id;
+    }
+  }
+  for (auto& [job, order] : orders_) {
+    order.waits_for.clear();
+    for (const std::string& host : HostsOf(order.operation)) {
+      if (const auto holder = holders.find(host); holder != holders.end()) order.waits_for.insert(holder->second);
+    }
+    order.waits_for.erase(job);
   }
 }
 
+bool ElasticOrders::Waits(const Order& order, const std::function<bool(const Order&)>& is_one) const {
+  return std::ranges::any_of(order.waits_for, [&](uint32_t job) {
+    const auto other = orders_.find(job);
+    return other != orders_.end() && is_one(other->second);
+  });
+}
+
 std::string ElasticOrders::WhyLost(const PlaceJob& place, const ClusterState& state) const {
-  const auto is_chosen = [&place](const std::string& host) {
-    return std::ranges::find(place.hosts, host) != place.hosts.end();
-  };
+  const auto is_chosen = [&place](const std::string& host) { return Contains(place.hosts, host); };
   for (const std::string& host : place.hosts) {
     if (std::ranges::find(state.nodes, host, &Node::name) == state.nodes.end()) return "Slurm has no node " + host;
   }
@@ -87,10 +120,11 @@ std::string ElasticOrders::WhyLost(const PlaceJob& place, const ClusterState& st
     }
   }
   for (const Job& job : state.jobs) {
-    // One that ends, or is being moved, leaves its hosts.
-    const bool stays = job.has_hosts() && job.id != place.job && !orders_.contains(job.id);
-    const auto host = std::ranges::find_if(job.hosts, is_chosen);
-    if (stays && host != job.hosts.end()) return fmt::format("job {} has {}", job.id, *host);
+    // One that ends leaves its hosts, too.
+    if (!job.has_hosts() || job.id == place.job) continue;
+    const auto host =
+        std::ranges::find_if(job.hosts, [&](const std::string& one) { return is_chosen(one) && !Leaves(job.id, one); });
+    if (host != job.hosts.end()) return fmt::format("job {} has {}", job.id, *host);
   }
   return "";
 }
@@ -101,8 +135,9 @@ std::set<uint32_t> ElasticOrders::LeaveLostHosts(const ClusterState& state) {
     const uint32_t id = order->first;
     const auto* place = std::get_if<PlaceJob>(&order->second.operation);
     const Job* job = FindJob(state.jobs, id);
-    // One that is to be stopped first is left to its turn.
-    const bool waits = place != nullptr && job != nullptr && job->state == JobState::kPending;
+    // One that is being stopped is left to its turn.
+    const bool is_stopping = order->second.is_carried && job != nullptr && job->state != JobState::kPending;
+    const bool waits = place != nullptr && job != nullptr && !is_stopping;
     const std::string lost = waits ? WhyLost(*place, state) : "";
     std::string message;
     if (lost.empty() || !writer_.Abandon(order->second.operation, &message).ok()) {
@@ -131,7 +166,17 @@ void ElasticOrders::TakeTurns(const std::set<uint32_t>& steered, SimTime now) {
   for (Operation& operation : std::exchange(given_back_, {})) Begin(std::move(operation), now);
 }
 
+void ElasticOrders::TellMissingCheckpoint(uint32_t job, const std::string& why) {
+  const std::string missing = fmt::format("{}: it is stopped without a checkpoint", why);
+  listeners_.changed(job, missing);
+  Account(job, missing);
+}
+
 bool ElasticOrders::WaitForCheckpoint(uint32_t job, Order* order, SimTime now) {
+  if (!jobs_->WritesCheckpoints(job, order->asked_at.value_or(now))) {
+    if (order->asked_at.has_value()) TellMissingCheckpoint(job, "would write no checkpoint any more");
+    return true;
+  }
   if (!order->asked_at.has_value()) {
     order->checkpoint_before = jobs_->CheckpointTime(job);
     const auto asked = programs_.Run({"scancel", "--batch", "--signal=USR1", std::to_string(job)});
@@ -142,20 +187,23 @@ bool ElasticOrders::WaitForCheckpoint(uint32_t job, Order* order, SimTime now) {
   const std::optional<SimTime> written = jobs_->CheckpointTime(job);
   if (written.has_value() && written != order->checkpoint_before) return true;
   if (now - *order->asked_at < options_.checkpoint_patience) return false;
-  const std::string missing =
-      fmt::format("wrote no checkpoint within {:.0f} s of being asked, and is stopped without one",
-                  options_.checkpoint_patience.seconds().value());
-  listeners_.changed(job, missing);
-  Account(job, missing);
+  TellMissingCheckpoint(job, fmt::format("wrote no checkpoint within {:.0f} s of being asked",
+                                         options_.checkpoint_patience.seconds().value()));
   return true;
 }
 
+bool ElasticOrders::IsReady(uint32_t job, Order* order, SimTime now) {
+  const bool waits =
+      Waits(*order, [order](const Order& other) { return other.number < order->number && !other.is_carried; });
+  return !waits && WaitForCheckpoint(job, order, now);
+}
+
 bool ElasticOrders::TakeTurn(uint32_t job, Order* order, SimTime now) {
-  if (order->waits_for_checkpoint) {
-    if (!WaitForCheckpoint(job, order, now)) return false;
-    order->waits_for_checkpoint = false;
+  if (!order->is_carried) {
+    if (!IsReady(job, order, now)) return false;
+    order->is_carried = true;
     order->until = now + options_.patience;
-    listeners_.stopping(job);
+    if (jobs_->Runs(job)) listeners_.stopping(job);
   }
   const Result<Outcome> outcome = writer_.Carry(order->operation);
   if (outcome.ok() && outcome->kind == Outcome::Kind::kDone) return true;
@@ -165,8 +213,9 @@ bool ElasticOrders::TakeTurn(uint32_t job, Order* order, SimTime now) {
   }
   // Another order about the job is recorded: not ours to go on with.
   if (outcome.status().code() == StatusCode::kFailedPrecondition) return true;
-  // Slurm is away: its jobs can't be waited for meanwhile.
-  if (outcome.status().code() == StatusCode::kUnavailable) order->until = now + options_.patience;
+  // Slurm is away: its jobs can't be waited for meanwhile. Nor can it give what others have yet to leave.
+  const bool is_away = outcome.status().code() == StatusCode::kUnavailable;
+  if (is_away || Waits(*order, [](const Order&) { return true; })) order->until = now + options_.patience;
   if (now < order->until) return false;
   std::string message;
   // Slurm, or the store, is away: an order is under way until that is over.

@@ -2,15 +2,20 @@
 //
 //     reading of Slurm --> ElasticJobs --> orders under way --> Writer, a little further with each turn
 //
-// Problem     decisions are for all jobs at once and take seconds to minutes each; meanwhile steering may stop one of
-//             these jobs, hosts may be taken by others, and the controller may be killed.
-// Method      nothing is decided while an order is under way, or while steering is at an elastic job. Orders take
-//             turns. One that comes to no end within its patience is taken back: its job is released, and what it gets
-//             is decided anew; so is one whose hosts are lost since, at once: drained, down, reserved, or taken by a
-//             job that no order is about. A job that steering
-//             turns to is left to it at once. Orders of an earlier controller go on. A job that has named its
-//             checkpoint's file, and whose steps go on, is asked for a checkpoint (SIGUSR1 to its batch script) before
-//             it is stopped, and stopped once that file is newer.
+// Problem     decisions are for all jobs at once and take seconds to minutes each to be carried out; meanwhile other jobs
+//             come and go, steering may stop one of these jobs, hosts may be taken by others, and the controller may be
+//             killed.
+// Method      each order is about one job, and goes on for itself; orders take turns. Jobs under an order, and those that
+//             steering is at, are pinned: others are decided about at any time, without what the pinned ones hold and
+//             are promised. So only orders of one decision can be after the same host: a job that still has it is moved
+//             by an earlier order as a rule (room is made before it is taken), and as long as that one waits for a
+//             checkpoint the later one waits, too, without having touched its job.
+//             An order that comes to no end within its patience is taken back: its job is released, and what it gets
+//             is decided anew. Time in which others have yet to leave its hosts does not count. An order whose hosts are
+//             lost is taken back at once: drained, down, reserved, or taken by a job that does not leave them.
+//             A job that steering turns to is left to it at once. Orders of an earlier controller go on. A job that has
+//             named its checkpoint's file, and would write one, is asked for it (SIGUSR1 to its batch script) before it
+//             is stopped, and stopped once that file is newer, or nothing would come of waiting.
 // Guarantees  an order that has failed leaves no job held. A job that is not sized any more is given back to Slurm with
 //             the range of nodes that it asked for.
 // Thread      one at a time, that of steering's steps: both write to one store.
@@ -77,8 +82,10 @@ class ElasticOrders {
   struct Order {
     Operation operation;
     SimTime until;
-    bool waits_for_checkpoint = false;
-    std::optional<SimTime> asked_at{};           // for one
+    uint64_t number = 0;                         // higher: later
+    bool is_carried = false;                     // Slurm was told, or may have been
+    std::set<uint32_t> waits_for{};              // jobs that leave its hosts, as of the last look
+    std::optional<SimTime> asked_at{};           // for a checkpoint
     std::optional<SimTime> checkpoint_before{};  // when the last one was written
   };
 
@@ -88,12 +95,20 @@ class ElasticOrders {
   void Account(uint32_t job, const std::string& text) const {
     if (listeners_.account) listeners_.account(job, text);
   }
-  void Begin(Operation operation, SimTime now);
-  // Whether its checkpoint is there, or given up.
+  void Begin(Operation operation, SimTime now, bool is_carried = false);
+  // Whether the job may be stopped now: nobody is waited for, and its checkpoint is there, or given up.
+  bool IsReady(uint32_t job, Order* order, SimTime now);
   bool WaitForCheckpoint(uint32_t job, Order* order, SimTime now);
+  void TellMissingCheckpoint(uint32_t job, const std::string& why);
   // Takes back what waits for hosts that can't be had any more, so that it is decided anew. Returns the jobs: what is
   // read of them now is not true any more.
   std::set<uint32_t> LeaveLostHosts(const ClusterState& state);
+  // Whether an order that is under way moves the job from the host.
+  bool Leaves(uint32_t job, const std::string& host) const;
+  // Whose hosts each order waits for.
+  void FindWaits(const ClusterState& state);
+  // Of these, whether one is still there. Args: is_one: whether an order counts.
+  bool Waits(const Order& order, const std::function<bool(const Order&)>& is_one) const;
   // Why a host that the job was to get can't be had; empty: it can.
   std::string WhyLost(const PlaceJob& place, const ClusterState& state) const;
   // Whether it has ended.
@@ -107,6 +122,7 @@ class ElasticOrders {
   Writer writer_;
   std::unique_ptr<ElasticJobs> jobs_;
   std::map<uint32_t, Order> orders_;   // [job]
+  uint64_t num_orders_ = 0;            // begun so far
   std::vector<Operation> resumed_;     // of an earlier controller, until the first look
   std::vector<Operation> given_back_;  // to be begun with the next turn
 };

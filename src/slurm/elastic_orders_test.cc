@@ -60,6 +60,8 @@ class ElasticOrdersTest : public testing::Test {
     double steps = 0;  // in all; 0: never over
     double done = 0;
     uint32_t starts = 0;
+    std::optional<double> said_at{};  // when it did its last step
+    bool hangs = false;
   };
 
   ElasticOrdersTest() : slurm_(kHosts), programs_(&slurm_, &death_), store_(&memory_, &death_) {
@@ -89,7 +91,10 @@ class ElasticOrdersTest : public testing::Test {
     sources.read_job = [this](uint32_t id) { return ProgramReader(&programs_).ReadJob(id); };
     sources.read_steps = [this](const Job& job, const ElasticWish& wish) {
       StepsSeen seen;
-      if (!wish.progress_file.empty()) seen.done = trainings_[job.id].done;
+      if (wish.progress_file.empty()) return seen;
+      const Training& training = trainings_[job.id];
+      seen.done = training.done;
+      if (training.said_at.has_value()) seen.said_ago = SimDuration::FromSeconds(Seconds(now_s_ - *training.said_at));
       return seen;
     };
     sources.read_checkpoint_time = [this](const Job& job, const ElasticWish&) { return checkpoints_[job.id]; };
@@ -117,11 +122,15 @@ class ElasticOrdersTest : public testing::Test {
     ASSERT_FALSE(orders_->is_idle());
   }
 
+  void AskAJobOfFiveHostsForItsCheckpoint();
+
   void Train() {
     now_s_ += kPeriodS;
+    for (auto& [id, job] : slurm_.jobs) job.run_s += job.state == "RUNNING" ? static_cast<int64_t>(kPeriodS) : 0;
     for (auto& [id, training] : trainings_) {
       FakeJob& job = slurm_.jobs[id];
-      if (job.state != "RUNNING") continue;
+      if (job.state != "RUNNING" || training.hangs) continue;
+      training.said_at = now_s_;
       training.done += kPeriodS * static_cast<double>(job.hosts.size());
       if (training.steps == 0 || training.done < training.steps) continue;
       job.state = "COMPLETED";
@@ -255,6 +264,133 @@ TEST_F(ElasticOrdersTest, AJobThatWritesNoCheckpointIsStoppedAllTheSame) {
   Periods(65);
   EXPECT_THAT(stopped_, Contains(7u));
   EXPECT_THAT(changes_, Contains(HasSubstr("no checkpoint within 600 s")));
+}
+
+// Of five open hosts job 7 has all, and job 8 needs them all, until h5 is opened, too.
+void ElasticOrdersTest::AskAJobOfFiveHostsForItsCheckpoint() {
+  options_.jobs.settings = {{"hold_s", 0}, {"min_run_s", 0}};
+  slurm_.reservations["maintenance"] = {"h5", "root", "MAINT"};
+  Add(7, Elastic(1, 5));
+  slurm_.jobs[7].comment = R"({"fairlead": {"progress": "/steps", "checkpoint": "/latest"}})";
+  checkpoints_[7] = SimTime(1);
+  Start();
+  Periods(10);
+  ASSERT_EQ(NodesOf(7), 5u);
+  Add(8, Elastic(5, 6), 2000);
+  for (int i = 0; i < 200 && slurm_.jobs[7].signals == 0; ++i) Period();
+  ASSERT_EQ(slurm_.jobs[7].signals, 1u);
+  ASSERT_EQ(slurm_.jobs[7].state, "RUNNING");
+}
+
+// While it writes its checkpoint the others go on: a host is opened, and a third job gets it.
+TEST_F(ElasticOrdersTest, AnOrderThatWaitsForACheckpointHoldsUpNobodyElse) {
+  AskAJobOfFiveHostsForItsCheckpoint();
+  slurm_.reservations.clear();
+  Add(9, Elastic(1, 2), 1'000'000);
+  Periods(2);
+  EXPECT_EQ(slurm_.jobs[9].state, "RUNNING");
+  EXPECT_THAT(slurm_.jobs[9].hosts, testing::ElementsAre("h5"));
+  EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+  EXPECT_THAT(stopped_, IsEmpty());
+  EXPECT_THAT(CommandsAbout(7), Not(Contains(HasSubstr("requeuehold"))));
+  EXPECT_EQ(slurm_.jobs[9].starts, 1u);
+  checkpoints_[7] = SimTime(2);
+  Periods(2);
+  ASSERT_FALSE(stopped_.empty());
+  EXPECT_EQ(stopped_[0], 7u);
+  EXPECT_EQ(slurm_.jobs[8].state, "RUNNING");
+  CheckHosts();
+}
+
+// Who is to get its hosts waits for that long, too, beyond its own patience of 60 s, and is not touched.
+TEST_F(ElasticOrdersTest, WhoGetsTheHostsOfAJobWaitsForItsCheckpoint) {
+  AskAJobOfFiveHostsForItsCheckpoint();
+  Periods(40);
+  EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+  EXPECT_TRUE(slurm_.jobs[8].is_held);
+  EXPECT_THAT(CommandsAbout(8), IsEmpty());
+  checkpoints_[7] = SimTime(2);
+  Periods(2);
+  EXPECT_EQ(slurm_.jobs[8].state, "RUNNING");
+  EXPECT_EQ(slurm_.jobs[8].starts, 1u);
+  EXPECT_THAT(changes_, Not(Contains(HasSubstr("was not changed"))));
+}
+
+// One of its hosts is drained meanwhile: who was to get it is decided anew, and the one that has it is not stopped for
+// nothing.
+TEST_F(ElasticOrdersTest, AnOrderThatHasNotBegunIsTakenBackWhereItsHostIsLost) {
+  AskAJobOfFiveHostsForItsCheckpoint();
+  slurm_.nodes["h0"].state = "IDLE+DRAIN";
+  Periods(2);
+  EXPECT_THAT(changes_, Contains(HasSubstr("h0 is not open: its nodes are decided anew")));
+  EXPECT_TRUE(slurm_.jobs[8].is_held);
+  EXPECT_THAT(CommandsAbout(8), IsEmpty());
+}
+
+// Slurm starts it again meanwhile, as after the failure of a host: its processes that were asked are gone.
+TEST_F(ElasticOrdersTest, AJobThatIsStartedAgainMeanwhileIsNotWaitedFor) {
+  AskAJobOfFiveHostsForItsCheckpoint();
+  ++slurm_.jobs[7].restarts;
+  slurm_.jobs[7].run_s = 0;
+  trainings_[7].hangs = true;  // it begins
+  *trainings_[7].said_at -= 5;
+  Periods(2);
+  EXPECT_FALSE(orders_->IsUnderway(7));
+  EXPECT_THAT(changes_, Contains(HasSubstr("would write no checkpoint any more")));
+}
+
+// It has done nothing since Slurm started it: there is nothing to keep, and a run that has no process is not waited for.
+TEST_F(ElasticOrdersTest, ARunWithoutAStepIsNotAskedForACheckpoint) {
+  for (const bool knows_run : {true, false}) {
+    SCOPED_TRACE(knows_run);
+    slurm_ = FakeSlurm(kHosts);
+    memory_ = store::MemoryStore();
+    trainings_.clear();
+    stopped_.clear();
+    options_.jobs.settings = {{"hold_s", 0}, {"min_run_s", 0}};
+    Add(7, Elastic(1, 6));
+    slurm_.jobs[7].comment = R"({"fairlead": {"progress": "/steps", "checkpoint": "/latest"}})";
+    checkpoints_[7] = SimTime(1);
+    Start();
+    Periods(20);
+    ASSERT_EQ(NodesOf(7), kHosts);
+    // A new run.
+    ++slurm_.jobs[7].restarts;
+    slurm_.jobs[7].run_s = 0;
+    trainings_[7].hangs = true;
+    *trainings_[7].said_at -= 5;
+    Period();
+    if (!knows_run) {
+      orders_.reset();
+      Start();
+    }
+    Add(8, Elastic(6, 7), 2000);
+    for (int i = 0; i < 300 && stopped_.empty(); ++i) Period();
+    EXPECT_THAT(stopped_, Contains(7u));
+    EXPECT_EQ(slurm_.jobs[7].signals, 0u);
+  }
+}
+
+// Another controller has not seen the run begin: its steps count all the same, as Slurm tells since when it goes on.
+TEST_F(ElasticOrdersTest, AnotherControllerAsksForACheckpointToo) {
+  options_.jobs.settings = {{"hold_s", 0}, {"min_run_s", 0}, {"round_s", 5}};
+  options_.jobs.restart_cost_s = 1;
+  Add(7, Elastic(1, 6));
+  slurm_.jobs[7].comment = R"({"fairlead": {"progress": "/steps", "checkpoint": "/latest"}})";
+  checkpoints_[7] = SimTime(1);
+  Start();
+  Periods(60);
+  orders_.reset();
+  trainings_[7].hangs = true;  // a step takes longer than the next look
+  Start();
+  Add(8, Elastic(6, 7), 2000);
+  for (int i = 0; i < 45 && slurm_.jobs[7].signals == 0; ++i) {
+    Look();
+    orders_->TakeTurns(steered_, Now());
+    now_s_ += 1;
+  }
+  EXPECT_EQ(slurm_.jobs[7].signals, 1u);
+  EXPECT_THAT(stopped_, IsEmpty());
 }
 
 TEST_F(ElasticOrdersTest, AShortJobGoesFirstIfItsLengthIsKnown) {

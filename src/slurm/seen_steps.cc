@@ -1,5 +1,8 @@
 #include "slurm/seen_steps.h"
 
+#include <algorithm>
+
+#include "slurm/engine_notes.h"
 #include "slurm/progress_file.h"
 #include "slurm/steering_steps.h"
 
@@ -22,6 +25,8 @@ StepsSeen SeenSteps::Read(const Job& job, const ElasticWish& wish) const {
   const Result<double> steps = ReadProgressFile(wish.progress_file, job.owner);
   if (steps.ok()) {
     seen.done = *steps;
+    const std::optional<SimTime> said_at = TimeOfFile(wish.progress_file, job.owner);
+    if (said_at.has_value()) seen.said_ago = std::max(SimDuration(), UnixTime() - *said_at);
   } else if (steps.status().code() != StatusCode::kNotFound) {
     seen.fault = steps.status().message();
   }

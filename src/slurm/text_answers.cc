@@ -18,7 +18,7 @@ namespace fairlead::slurm {
 const char kJobFields[] =
     "JobID:|,ArrayTaskID:|,HetJobID:|,UserID:|,State:|,RestartCnt:|,PriorityLong:|,Requeue:|,NumNodes:|,MaxNodes:|,"
     "NumCPUs:|,"
-    "NumTasks:|,NTPerNode:|,cpus-per-task:|,Nice:|,Partition:|,NodeList:|,Reason:|,admin_comment:";
+    "NumTasks:|,NTPerNode:|,cpus-per-task:|,Nice:|,TimeUsed:|,Partition:|,NodeList:|,Reason:|,admin_comment:";
 
 namespace {
 
@@ -39,6 +39,7 @@ enum JobField : uint8_t {
   kTasksPerNode,
   kCpusPerTask,
   kNice,
+  kTimeUsed,
   kPartition,
   kHosts,
   kReason,
@@ -76,6 +77,28 @@ std::optional<Integer> Parse(std::string_view text) {
 
 // "12", or the first number of "2-8".
 std::optional<uint64_t> ParseCount(std::string_view text) { return Parse<uint64_t>(text.substr(0, text.find('-'))); }
+
+// "5-02:03:04", "2:03:04", "3:04"; nothing: Slurm does not know.
+std::optional<SimDuration> ParseTimeUsed(std::string_view text) {
+  int64_t days = 0;
+  if (const size_t dash = text.find('-'); dash != std::string_view::npos) {
+    days = Parse<uint32_t>(text.substr(0, dash)).value_or(0);
+    text.remove_prefix(dash + 1);
+  }
+  int64_t seconds = 0;
+  for (;;) {
+    const size_t end = std::min(text.find(':'), text.size());
+    const auto part = Parse<uint32_t>(text.substr(0, end));
+    if (!part.has_value() || seconds > UINT32_MAX) return std::nullopt;
+    seconds = seconds * 60 + *part;
+    if (end == text.size()) break;
+    text.remove_prefix(end + 1);
+  }
+  constexpr int64_t kSecondsOfDay = 86'400;
+  constexpr int64_t kSecondsMax = 4'000'000'000;
+  if (seconds > kSecondsMax || days > kSecondsMax / kSecondsOfDay) return std::nullopt;
+  return SimDuration((days * kSecondsOfDay + seconds) * 1'000'000'000);
+}
 
 std::string TextOrNone(std::string_view text) { return text == "(null)" ? std::string() : std::string(text); }
 
@@ -120,6 +143,7 @@ Result<Job> ReadJobLine(size_t number, std::string_view line) {
   job.is_held = job.state == JobState::kPending && fields[kPriority] == "0";
   job.may_requeue = fields[kRequeue] == "1";
   job.nice = Parse<int32_t>(fields[kNice]).value_or(0);
+  if (job.state == JobState::kRunning) job.run_time = ParseTimeUsed(fields[kTimeUsed]);
   job.partition = fields[kPartition];
   job.reason = fields[kReason] == "None" ? std::string_view() : fields[kReason];
   job.admin_comment = TextOrNone(fields[kAdminComment]);
