@@ -46,8 +46,8 @@ void ControllerStream::MissDeadline() {
   outbox_.Note("the controller does not answer in time: processes do not wait for it until it does");
 }
 
-void ControllerStream::SendHeartbeat(uint32_t num_leases) {
-  outbox_.Send(controller::Heartbeat{.num_leases = num_leases});
+void ControllerStream::SendHeartbeat(controller::Heartbeat heartbeat) {
+  outbox_.Send(std::move(heartbeat));
   heartbeat_due_ = outbox_.now() + heartbeat_period_;
 }
 

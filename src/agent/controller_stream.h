@@ -45,7 +45,7 @@ class ControllerStream {
 
   bool IsHeartbeatDue() const { return NextDue() <= outbox_.now(); }
   // Args: num_leases: jobs of which the controller knows something here.
-  void SendHeartbeat(uint32_t num_leases);
+  void SendHeartbeat(controller::Heartbeat heartbeat);
   SimTime NextDue() const { return outbox_.is_welcome() ? heartbeat_due_ : SimTime::Never(); }
 
  private:

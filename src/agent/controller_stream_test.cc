@@ -21,7 +21,7 @@ TEST_F(ControllerStreamTest, OnlyTheHelloIsSentBeforeTheWelcome) {
   EXPECT_FALSE(stream_.HearMessage()) << "there is no stream";
   stream_.Open();
   EXPECT_TRUE(stream_.HearMessage());
-  stream_.SendHeartbeat(0);
+  stream_.SendHeartbeat({.num_leases = 0});
   EXPECT_EQ(stream_.NextDue(), SimTime::Never());
   EXPECT_TRUE(Welcome(1000));
   EXPECT_FALSE(Welcome(1000)) << "the second time";
@@ -41,7 +41,7 @@ TEST_F(ControllerStreamTest, HeartbeatsHaveAPeriodThatIsNotTooShort) {
   outbox_.SetTime(SimTime(150'000'000));
   EXPECT_TRUE(stream_.IsHeartbeatDue());
   outbox_.TakeActions();
-  stream_.SendHeartbeat(3);
+  stream_.SendHeartbeat({.num_leases = 3});
   EXPECT_EQ(MessagesIn<controller::Heartbeat>(outbox_.TakeActions()),
             (std::vector<controller::Heartbeat>{{.num_leases = 3}}));
   EXPECT_EQ(stream_.NextDue(), SimTime(250'000'000));

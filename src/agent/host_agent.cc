@@ -66,7 +66,9 @@ void HostAgent::TakeTime() {
     Answer(connection, 0);
   }
   if (stream_.IsHeartbeatDue()) {
-    stream_.SendHeartbeat(connections_.NumAnsweredJobs());
+    stream_.SendHeartbeat({.num_leases = connections_.NumAnsweredJobs(),
+                           .sees_slurm = slurm_jobs_.has_value(),
+                           .slurm_jobs = slurm_jobs_.value_or(std::vector<uint32_t>())});
     connection_reporter_.AskAgain();
   }
   arrivals_.DropOldPorts();
@@ -314,6 +316,7 @@ void HostAgent::Take(const ProcessEnded& event) {
 
 void HostAgent::Take(const SegmentsSeen& event) {
   tests_.AddSymptoms(event.symptoms);
+  slurm_jobs_ = event.slurm_jobs;
   for (controller::ProcessesSeen& seen : process_reporter_.Report(event, is_welcome())) outbox_.Send(std::move(seen));
   for (std::string& note : process_reporter_.TakeNotes()) outbox_.Note(std::move(note));
 }

@@ -45,6 +45,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -189,6 +190,7 @@ class HostAgent {
   ConnectionTable connections_;
   ProcessQuestions questions_;
   ControllerStream stream_;
+  std::optional<std::vector<uint32_t>> slurm_jobs_;  // as last seen
   ConnectionReporter connection_reporter_;
   DepartureMoves departures_;
   SocketClasses classes_;

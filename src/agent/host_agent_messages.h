@@ -6,6 +6,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -117,6 +118,8 @@ struct SegmentsSeen {
   SimTime at;  // on the host's clock, as reports have it
   std::vector<telemetry::SeenProcess> processes;
   std::vector<model::HostSymptomRecord> symptoms = {};  // of this host, since the look before
+  // Jobs of which Slurm has processes on this host, by its number, ascending. Nothing: no slurmd is seen here.
+  std::optional<std::vector<uint32_t>> slurm_jobs = std::nullopt;
 };
 
 // Of a RunHostTest: the receiver's port is open; and what came of it.

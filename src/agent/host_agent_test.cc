@@ -116,6 +116,18 @@ TEST_F(HostAgentTest, LooksAtProcessesAreSentToAConnectedController) {
   EXPECT_EQ(sent[0].number, 3u);
 }
 
+TEST_F(HostAgentTest, HeartbeatsTellJobsOfSlurm) {
+  Connect();
+  const auto heartbeat = [this] {
+    now_ = now_ + SimDuration(6'000'000'000);
+    return Sent<controller::Heartbeat>(Do(SegmentsSeen{now_, {}, {}, std::vector<uint32_t>{7, 9}}));
+  };
+  ASSERT_EQ(heartbeat().size(), 1u);
+  EXPECT_EQ(heartbeat()[0], (controller::Heartbeat{.sees_slurm = true, .slurm_jobs = {7, 9}}));
+  now_ = now_ + SimDuration(6'000'000'000);
+  EXPECT_EQ(Sent<controller::Heartbeat>(Do(SegmentsSeen{now_, {}}))[0], controller::Heartbeat{});
+}
+
 TEST_F(HostAgentTest, WhatIsFoundAboutTheHostIsKept) {
   const controller::HostJudged judged{{{"gpt", model::Syndrome::kDead, "gone", model::RecommendedAction::kRestart}}};
   Connect();

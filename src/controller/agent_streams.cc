@@ -65,7 +65,13 @@ void AgentStreams::Bind(StreamId stream, HostId host, const HostHello& hello, Si
   agent.version = ShownText(hello.agent_version);
   agent.can_test = hello.can_test;
   agent.last_message = clock;
+  agent.slurm_jobs.reset();
   Say(stream, welcome_);
+}
+
+void AgentStreams::Hear(HostId host, const Heartbeat& heartbeat) {
+  agents_[host].slurm_jobs.reset();
+  if (heartbeat.sees_slurm) agents_[host].slurm_jobs = heartbeat.slurm_jobs;
 }
 
 void AgentStreams::Refuse(StreamId stream, std::string reason) {

@@ -16,6 +16,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/ids.h"
 #include "base/sim_time.h"
@@ -39,6 +40,8 @@ class AgentStreams {
     bool can_test = false;  // takes HostTestWanted
     SimTime last_message;
     HostJudged judged;
+    // Jobs of which Slurm has processes there, as its stream has told last; nothing: it can't tell, or has not yet.
+    std::optional<std::vector<uint32_t>> slurm_jobs;
   };
 
   // The references must outlive this. Args: welcome: what agents are told after their hello.
@@ -51,6 +54,7 @@ class AgentStreams {
   // Welcomes the agent of a host, and ends its earlier stream. Args: hello: without a fault; host: that it names.
   void Bind(StreamId stream, HostId host, const HostHello& hello, SimTime clock);
   void Hear(HostId host, SimTime clock) { agents_[host].last_message = clock; }
+  void Hear(HostId host, const Heartbeat& heartbeat);
   void Refuse(StreamId stream, std::string reason);
   // A second hello on the same stream: the identity of the other end is in doubt. Args: host: connected.
   void RefuseSecondHello(HostId host);

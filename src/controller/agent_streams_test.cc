@@ -4,6 +4,7 @@
 
 #include "controller/announcements.h"
 #include "controller/traffic_components_example.h"
+#include "controller/traffic_views.h"
 
 namespace fairlead::controller {
 namespace {
@@ -33,6 +34,25 @@ TEST(AgentStreamsTest, TheNewerStreamOfAHostCounts) {
   streams.SendTo(HostId(1), AnnouncementWanted{});
   EXPECT_TRUE(example.outputs.Take().empty());
   EXPECT_EQ(streams.End(StreamId(9u)), std::nullopt) << "nobody ever spoke on it";
+}
+
+// Of a host whose agent is away, or has said nothing since it came, nothing is known.
+TEST(AgentStreamsTest, JobsOfSlurmAreThoseOfTheLastHeartbeat) {
+  ComponentExample example;
+  AgentStreams& streams = example.streams;
+  const auto jobs = [&] { return ViewHosts(example.fabric, streams)[2].slurm_jobs; };
+  example.Connect(2);
+  EXPECT_EQ(jobs(), std::nullopt);
+  streams.Hear(HostId(2), Heartbeat{.sees_slurm = true, .slurm_jobs = {7, 9}});
+  EXPECT_EQ(jobs(), (std::vector<uint32_t>{7, 9}));
+  streams.Hear(HostId(2), Heartbeat{.sees_slurm = false, .slurm_jobs = {7}});
+  EXPECT_EQ(jobs(), std::nullopt);
+  streams.Hear(HostId(2), Heartbeat{.sees_slurm = true});
+  EXPECT_EQ(jobs(), std::vector<uint32_t>());
+  EXPECT_EQ(streams.End(StreamId(2u)), HostId(2));
+  EXPECT_EQ(jobs(), std::nullopt);
+  example.Connect(2);
+  EXPECT_EQ(jobs(), std::nullopt);
 }
 
 TEST(AgentStreamsTest, HellosHaveToFitTheFabric) {

@@ -69,6 +69,8 @@ void Describe(Archive& archive, Record& hello) {
 template <class Archive, codec::IsRecord<Heartbeat> Record>
 void Describe(Archive& archive, Record& heartbeat) {
   archive.Required(1, "num_leases", heartbeat.num_leases);
+  archive.Optional(2, "sees_slurm", heartbeat.sees_slurm);
+  archive.Optional(3, "slurm_jobs", heartbeat.slurm_jobs);
 }
 
 template <class Archive, codec::IsRecord<WantedConnection> Record>

@@ -43,7 +43,9 @@ struct HostHello {
 
 // Renews whatever the host holds.
 struct Heartbeat {
-  uint32_t num_leases = 0;  // jobs with connections on this host
+  uint32_t num_leases = 0;                // jobs with connections on this host
+  bool sees_slurm = false;                // a slurmd runs on the host, and processes of its jobs can be seen
+  std::vector<uint32_t> slurm_jobs = {};  // of which there are some, by Slurm's number, ascending
 
   friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
 };

@@ -364,8 +364,8 @@ TEST_F(JobAllocatorTest, WhatWasDecidedWithoutAJobIsLookedAtAnewOnceItIsFree) {
   EXPECT_EQ(num_asked, 3u);
 }
 
-// A job that waits for its hosts has had nothing of them, and its time there begins when it has them; one that is to stop
-// has what it still holds.
+// A job that waits for its hosts has had nothing of them, and its time there begins when it has them; one that is to
+// stop has what it still holds.
 TEST_F(JobAllocatorTest, WhatAPinnedJobHoldsCounts) {
   std::vector<scheduling::AllocationSnapshot> seen;
   policy_ = scheduling::CreateAllocationPolicy("fcfs", 1).value();

@@ -133,6 +133,7 @@ void TrafficController::Hear(HostId host, const HostHello&) {
 }
 
 void TrafficController::Hear(HostId host, const Heartbeat& message) {
+  streams_.Hear(host, message);
   batch_.AddOf(host, traffic::LeasesRenewed{.host = host, .num_leases = message.num_leases, .jobs = std::nullopt});
 }
 

@@ -72,7 +72,8 @@ std::vector<HostView> ViewHosts(const topology::Fabric& fabric, const AgentStrea
     views.push_back({.name = fabric.HostName(HostId(h)),
                      .is_connected = agent.stream.has_value(),
                      .agent_version = agent.version,
-                     .last_message = agent.last_message});
+                     .last_message = agent.last_message,
+                     .slurm_jobs = agent.stream.has_value() ? agent.slurm_jobs : std::nullopt});
   }
   return views;
 }

@@ -26,6 +26,8 @@ struct HostView {
   bool is_connected = false;
   std::string agent_version;
   SimTime last_message;
+  // Jobs of which Slurm has processes there; nothing: it is away, or can't tell.
+  std::optional<std::vector<uint32_t>> slurm_jobs = std::nullopt;
 };
 struct JobOnFabric {
   std::string name;

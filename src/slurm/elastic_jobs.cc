@@ -117,11 +117,21 @@ bool ElasticJobs::IsOurs(const Job& job) const {
   return !partitions.empty() && hosts_.AreAllNamed({partitions.begin(), partitions.end()});
 }
 
+Status ElasticJobs::CheckMark(const Job& job) {
+  constexpr std::string_view kOurs = "fairlead:";
+  if (!job.admin_comment.starts_with(kOurs) || job.admin_comment == kStoppedMark) return OkStatus();
+  if (!ReadElasticMark(job.admin_comment).has_value()) {
+    return Fault("its AdminComment begins as one of Fairlead's and is not understood: it is left alone");
+  }
+  return job.is_single ? OkStatus() : Fault("is an array, or heterogeneous: it is elastic in vain, and its size stays");
+}
+
 void ElasticJobs::Look(const ClusterState& state, const BusyJobs& busy, SimTime now) {
   sources_.note("elastic jobs", hosts_.LookAtPartitions(state));
   std::set<uint32_t> present;
   const size_t num_before = entries_.size();
   for (const Job& job : state.jobs) {
+    sources_.note(SubjectOf(job.id) + " mark", CheckMark(job));
     const auto known = entries_.find(job.id);
     if (busy.contains(job.id)) {
       if (known == entries_.end()) continue;
@@ -281,6 +291,15 @@ void ElasticJobs::Refuse(uint32_t job, const Status& why, SimTime now) {
   refused_.insert(job);
   allocator_->Remove(JobId(job), now);
   entries_.erase(job);
+}
+
+std::optional<Operation> ElasticJobs::StopLost(uint32_t job, SimTime since) const {
+  const auto found = entries_.find(job);
+  if (found == entries_.end()) return std::nullopt;
+  const std::optional<Entry::Run>& run = found->second->run;
+  if (run.has_value() && run->last_said.has_value() && *run->last_said >= since) return std::nullopt;
+  const Result<HoldJob> hold = MakeHoldJob(found->second->seen);
+  return hold.ok() ? std::optional<Operation>(*hold) : std::nullopt;
 }
 
 std::optional<Operation> ElasticJobs::Fail(uint32_t job, const std::string& why, SimTime now) {

@@ -13,9 +13,9 @@
 //             (prediction/measured_speed.h), from its progress file, or from its communication. What a restart costs is
 //             measured, too: from the decision to the first steps after it.
 //             Which hosts have room, and which of them are near each other, is elastic_hosts.h. After each reading the
-//             allocator is told where its jobs are in truth. Jobs that somebody is at (an operation on them is under way,
-//             steering moves them, they are being ended) are pinned: others are decided about, without what these hold
-//             or are promised.
+//             allocator is told where its jobs are in truth. Jobs that somebody is at (an operation on them is under
+//             way, steering moves them, they are being ended) are pinned: others are decided about, without what these
+//             hold or are promised.
 // Guarantees  a job that nobody has opted in, one that its user holds, an array, or one whose size can't be chosen is
 //             in no operation. Waiting elastic jobs are held, so that Slurm does not start them at a size of its own.
 // Limits      after a start of the controller policies have forgotten what they remember of waiting jobs
@@ -107,13 +107,17 @@ class ElasticJobs {
   bool Takes(const Job& job) const { return hosts_.CanSize() && IsOurs(job); }
 
   // What Slurm shows now. Args: busy: jobs that somebody is at (an operation of ours, or steering): where they are is no
-  // news yet, and they keep what they hold and are promised. Cost: one read_job for each new job, of which it takes 20 at most, one read_steps for each
-  // running one.
+  // news yet, and they keep what they hold and are promised. Cost: one read_job for each new job, of which it takes 20
+  // at most, one read_steps for each running one.
   void Look(const ClusterState& state, const BusyJobs& busy, SimTime now);
 
   // What is to be done so that jobs are as decided, those that were not busy at the last Look(). All of it has to be
   // tried. `now` never goes back.
   std::vector<Operation> Decide(SimTime now);
+
+  // The job stops and waits, whatever was decided: its run is lost (lost_runs.h). Nothing: it is not ours, its steps have
+  // gone on since, or it can't be.
+  std::optional<Operation> StopLost(uint32_t job, SimTime since) const;
 
   // An operation that Decide() returned has come to nothing. A job with which that happens again and again is not ours
   // any more; what gives it back to Slurm is returned.
@@ -121,11 +125,12 @@ class ElasticJobs {
 
   // Whether its processes end when it is stopped.
   bool Runs(uint32_t job) const;
-  // Whether it is worth while to ask it for a checkpoint before it is stopped, or, `at` an earlier time, to have asked it:
-  // it runs, has named its file, and would write one. Not one that has done all its steps; none in its present run, which
-  // leaves nothing to keep; or none for a minute, and for three times as long as they have taken, before `at`: it hangs,
-  // or has ended and a slurmctld that was killed has forgotten that. And when it has written the last one, if ever.
+  // Whether it is worth while to ask it for a checkpoint before it is stopped, or, `at` an earlier time, to have asked
+  // it: it runs, has named its file, and would write one. Not one that has done all its steps; none in its present run,
+  // which leaves nothing to keep; or none for a minute, and for three times as long as they have taken, before `at`: it
+  // hangs, or has ended and a slurmctld that was killed has forgotten that.
   bool WritesCheckpoints(uint32_t job, SimTime at) const;
+  // When it has written the last one, if ever.
   std::optional<SimTime> CheckpointTime(uint32_t job) const;
 
   // Of the last decision about it; empty: there was none.
@@ -143,6 +148,8 @@ class ElasticJobs {
   void Pin(const ClusterState& state, const BusyJobs& busy, SimTime now);
   void Forget(const ClusterState& state);
   void LookAtJob(const Job& job, SimTime now);
+  // What is wrong with a mark that is there; OK: nothing, or there is none.
+  static Status CheckMark(const Job& job);
   Status Enter(const Job& job, const ElasticMark& mark, SimTime now);
   void LookAtSteps(Entry* entry, SimTime now);
   void Measure(Entry* entry, double done, SimTime now);

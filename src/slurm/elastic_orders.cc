@@ -58,7 +58,23 @@ void ElasticOrders::Begin(Operation operation, SimTime now, bool is_carried) {
   orders_[job] = {std::move(operation), now + options_.patience, num_orders_++, is_carried};
 }
 
-void ElasticOrders::Look(const ClusterState& state, const std::set<uint32_t>& steered, SimTime now) {
+void ElasticOrders::StopLost(const ClusterState& state, const std::vector<LostRun>& lost,
+                             const std::set<uint32_t>& steered, SimTime now) {
+  for (const LostRun& run : lost) {
+    const auto order = orders_.find(run.job);
+    if (steered.contains(run.job) || (order != orders_.end() && order->second.is_carried)) continue;
+    std::optional<Operation> stop = jobs_->StopLost(run.job, run.since);
+    const Job* job = FindJob(state.jobs, run.job);
+    if (!stop.has_value() || job == nullptr) continue;
+    const std::string why = WordsOfLostRun(run, *job, now) + ": it is stopped and placed anew";
+    listeners_.changed(run.job, why);
+    Account(run.job, why);
+    Begin(*std::move(stop), now, true);
+  }
+}
+
+void ElasticOrders::Look(const ClusterState& state, const std::set<uint32_t>& steered, SimTime now,
+                         const std::vector<LostRun>& lost) {
   for (Operation& operation : std::exchange(resumed_, {})) Begin(std::move(operation), now, true);
   BusyJobs busy;
   for (const uint32_t job : LeaveLostHosts(state)) busy[job];
@@ -72,6 +88,7 @@ void ElasticOrders::Look(const ClusterState& state, const std::set<uint32_t>& st
     listeners_.changed(id, Describe(operation) + ": " + jobs_->ReasonOf(id));
   }
   for (const Operation& operation : decided) Begin(operation, now);
+  StopLost(state, lost, steered, now);
   FindWaits(state);
 }
 

@@ -2,17 +2,19 @@
 //
 //     reading of Slurm --> ElasticJobs --> orders under way --> Writer, a little further with each turn
 //
-// Problem     decisions are for all jobs at once and take seconds to minutes each to be carried out; meanwhile other jobs
-//             come and go, steering may stop one of these jobs, hosts may be taken by others, and the controller may be
-//             killed.
-// Method      each order is about one job, and goes on for itself; orders take turns. Jobs under an order, and those that
-//             steering is at, are pinned: others are decided about at any time, without what the pinned ones hold and
-//             are promised. So only orders of one decision can be after the same host: a job that still has it is moved
-//             by an earlier order as a rule (room is made before it is taken), and as long as that one waits for a
-//             checkpoint the later one waits, too, without having touched its job.
+// Problem     decisions are for all jobs at once and take seconds to minutes each to be carried out; meanwhile other
+//             jobs come and go, steering may stop one of these jobs, hosts may be taken by others, and the controller
+//             may be killed.
+// Method      each order is about one job, and goes on for itself; orders take turns. Jobs under an order, and those
+//             that steering is at, are pinned: others are decided about at any time, without what the pinned ones hold
+//             and are promised. So only orders of one decision can be after the same host: a job that still has it is
+//             moved by an earlier order as a rule (room is made before it is taken), and as long as that one waits for
+//             a checkpoint the later one waits, too, without having touched its job.
 //             An order that comes to no end within its patience is taken back: its job is released, and what it gets
-//             is decided anew. Time in which others have yet to leave its hosts does not count. An order whose hosts are
-//             lost is taken back at once: drained, down, reserved, or taken by a job that does not leave them.
+//             is decided anew. Time in which others have yet to leave its hosts does not count. An order whose hosts
+//             are lost is taken back at once: drained, down, reserved, or taken by a job that does not leave them.
+//             A job whose run is lost (lost_runs.h) is stopped at once, without a checkpoint, as nobody would write
+//             one, and what it gets is decided anew.
 //             A job that steering turns to is left to it at once. Orders of an earlier controller go on. A job that has
 //             named its checkpoint's file, and would write one, is asked for it (SIGUSR1 to its batch script) before it
 //             is stopped, and stopped once that file is newer, or nothing would come of waiting.
@@ -34,6 +36,7 @@
 #include "base/sim_time.h"
 #include "base/status.h"
 #include "slurm/elastic_jobs.h"
+#include "slurm/lost_runs.h"
 #include "slurm/operations.h"
 #include "slurm/programs.h"
 #include "slurm/writer.h"
@@ -66,8 +69,10 @@ class ElasticOrders {
                                                        Programs* programs, store::Store* store, ElasticSources sources,
                                                        ElasticOrderListeners listeners);
 
-  // What Slurm shows now; decides. Args: steered: jobs that steering is at.
-  void Look(const ClusterState& state, const std::set<uint32_t>& steered, SimTime now);
+  // What Slurm shows now; decides. Args: steered: jobs that steering is at; lost: runs without a process: these jobs are
+  // stopped, and what they get is decided anew.
+  void Look(const ClusterState& state, const std::set<uint32_t>& steered, SimTime now,
+            const std::vector<LostRun>& lost = {});
   // Each order goes a little further.
   void TakeTurns(const std::set<uint32_t>& steered, SimTime now);
 
@@ -96,6 +101,8 @@ class ElasticOrders {
     if (listeners_.account) listeners_.account(job, text);
   }
   void Begin(Operation operation, SimTime now, bool is_carried = false);
+  void StopLost(const ClusterState& state, const std::vector<LostRun>& lost, const std::set<uint32_t>& steered,
+                SimTime now);
   // Whether the job may be stopped now: nobody is waited for, and its checkpoint is there, or given up.
   bool IsReady(uint32_t job, Order* order, SimTime now);
   bool WaitForCheckpoint(uint32_t job, Order* order, SimTime now);

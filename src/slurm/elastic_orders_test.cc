@@ -339,7 +339,7 @@ TEST_F(ElasticOrdersTest, AJobThatIsStartedAgainMeanwhileIsNotWaitedFor) {
   EXPECT_THAT(changes_, Contains(HasSubstr("would write no checkpoint any more")));
 }
 
-// It has done nothing since Slurm started it: there is nothing to keep, and a run that has no process is not waited for.
+// It has done nothing since Slurm started it: there is nothing to keep, and a run without a process is not waited for.
 TEST_F(ElasticOrdersTest, ARunWithoutAStepIsNotAskedForACheckpoint) {
   for (const bool knows_run : {true, false}) {
     SCOPED_TRACE(knows_run);
@@ -393,6 +393,36 @@ TEST_F(ElasticOrdersTest, AnotherControllerAsksForACheckpointToo) {
   EXPECT_THAT(stopped_, IsEmpty());
 }
 
+// Slurm believes in a run of which no process is left: the job is stopped once, and placed anew; one whose steps go on
+// is not, nor one of others.
+TEST_F(ElasticOrdersTest, AJobWhoseRunIsLostIsPlacedAnew) {
+  Add(7, Elastic(1, 3), 1'000'000);
+  Add(8, Elastic(1, 2), 1'000'000);
+  Start();
+  Periods(5);
+  slurm_.Start(3, Rigid(1));
+  ASSERT_EQ(slurm_.jobs[7].state, "RUNNING");
+  ASSERT_EQ(slurm_.jobs[8].state, "RUNNING");
+  trainings_[7].hangs = true;
+  const SimTime since = Now() + SimDuration(1);
+  Periods(2);
+  const auto lost = [&] { return std::vector<LostRun>{{3, since, false}, {7, since, false}, {8, since, false}}; };
+  const auto state = ProgramReader(&programs_).ReadAll();
+  orders_->Look(*state, steered_, Now(), lost());
+  ASSERT_TRUE(orders_->IsUnderway(7));
+  EXPECT_THAT(changes_, Contains(HasSubstr("no process of it was seen there: it is stopped and placed anew")));
+  // The next look comes before it is stopped.
+  orders_->Look(*state, steered_, Now(), lost());
+  trainings_[7].hangs = false;
+  Periods(3);
+  EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+  EXPECT_EQ(slurm_.jobs[7].starts, 2u);
+  EXPECT_EQ(slurm_.jobs[8].starts, 1u);
+  EXPECT_THAT(CommandsAbout(3), IsEmpty());
+  EXPECT_THAT(stopped_, IsEmpty()) << "it has no processes that could end";
+  EXPECT_EQ(slurm_.jobs[7].signals, 0u);
+}
+
 TEST_F(ElasticOrdersTest, AShortJobGoesFirstIfItsLengthIsKnown) {
   options_.jobs.settings = {{"hold_s", 0}};
   Add(7, Elastic(5, 6), 1'000'000);
@@ -424,6 +454,38 @@ TEST_F(ElasticOrdersTest, OthersAreLeftAlone) {
   EXPECT_EQ(NodesOf(7), 4u);
   for (const uint32_t other : {3, 4, 5, 6}) EXPECT_THAT(CommandsAbout(other), IsEmpty());
   CheckHosts();
+}
+
+// What operators, or other programs, have written there is theirs: it is told, and the job is left alone.
+TEST_F(ElasticOrdersTest, MarksThatAreNotUnderstoodAreToldAndTheJobsLeftAlone) {
+  const std::vector<std::string> garbage = {"fairlead:",
+                                            "fairlead:v1",
+                                            "fairlead:v1 nodes=0-0 tasks-per-node=4 held",
+                                            "fairlead:v1 nodes=5-2 tasks-per-node=4 held",
+                                            "fairlead:v1 nodes=1-99999999999 tasks-per-node=4",
+                                            "fairlead:v2 nodes=1-3 tasks-per-node=4 held",
+                                            "fairlead:v1 nodes=1-3 tasks-per-node=4 held held",
+                                            "fairlead:v1 nodes=1-3 tasks-per-node=4|7|x \"';$(reboot)",
+                                            "fairlead:v1 stopped, I think"};
+  uint32_t id = 20;
+  for (const std::string& mark : garbage) {
+    FakeJob job = Elastic(1, 3);
+    job.admin_comment = mark;
+    Add(id++, job);
+  }
+  FakeJob het = Elastic(1, 3);
+  het.is_het = true;
+  Add(6, het);
+  Add(7, Elastic(1, 6), 10'000);
+  Start();
+  Periods(5);
+  EXPECT_EQ(NodesOf(7), kHosts);
+  EXPECT_THAT(CommandsAbout(6), IsEmpty());
+  EXPECT_THAT(notes_, Contains(HasSubstr("job 6 mark: is an array, or heterogeneous")));
+  for (uint32_t other = 20; other < id; ++other) {
+    EXPECT_THAT(CommandsAbout(other), IsEmpty()) << other;
+    EXPECT_THAT(notes_, Contains(HasSubstr(fmt::format("job {} mark: its AdminComment begins", other))));
+  }
 }
 
 // Each new job costs a program of Slurm: many come a few at a time.

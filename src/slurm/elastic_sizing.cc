@@ -54,10 +54,11 @@ ElasticOrderListeners ElasticSizing::MakeListeners() {
               }};
 }
 
-void ElasticSizing::Look(const ClusterState& state, const std::set<uint32_t>& steered) {
+void ElasticSizing::Look(const ClusterState& state, const std::set<uint32_t>& steered,
+                         const std::vector<LostRun>& lost) {
   seen_.SetIterationTimes(surroundings_.iteration_times ? surroundings_.iteration_times()
                                                         : std::map<std::string, Seconds>());
-  orders_->Look(state, steered, clock_());
+  orders_->Look(state, steered, clock_(), lost);
   std::vector<ElasticView> views = orders_->Views();
   const std::lock_guard lock(mutex_);
   sizes_.jobs = std::move(views);

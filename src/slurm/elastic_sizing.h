@@ -21,6 +21,7 @@
 #include "slurm/cluster_reader.h"
 #include "slurm/elastic_orders.h"
 #include "slurm/engine_notes.h"
+#include "slurm/lost_runs.h"
 #include "slurm/programs.h"
 #include "slurm/seen_steps.h"
 
@@ -42,8 +43,8 @@ class ElasticSizing {
                                                        Programs* programs, EngineNotes* notes, Account account,
                                                        std::function<SimTime()> clock);
 
-  // What Slurm shows now; decides. Args: steered: jobs that steering is at.
-  void Look(const ClusterState& state, const std::set<uint32_t>& steered);
+  // What Slurm shows now; decides. Args: steered: jobs that steering is at; lost: as ElasticOrders::Look().
+  void Look(const ClusterState& state, const std::set<uint32_t>& steered, const std::vector<LostRun>& lost);
   // What is decided goes a little further.
   void TakeTurns(const std::set<uint32_t>& steered) { orders_->TakeTurns(steered, clock_()); }
 

@@ -61,7 +61,7 @@ class ElasticSizingTest : public testing::Test {
     now_ = now_ + SimDuration(10'000'000'000);
     const auto state = ProgramReader(&slurm_).ReadAll();
     ASSERT_TRUE(state.ok()) << state.status().message();
-    sizing_->Look(*state, steered);
+    sizing_->Look(*state, steered, {});
     for (int i = 0; i < 100 && !sizing_->is_idle(); ++i) sizing_->TakeTurns(steered);
     EXPECT_TRUE(sizing_->is_idle());
   }

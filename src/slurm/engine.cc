@@ -75,7 +75,8 @@ Engine::Engine(const EngineOptions& options, service::SchedulerSurroundings surr
       orders_({.long_steps = options.long_patience, .others = options.patience}),
       steps_(&programs_, surroundings_.store, options.steps),
       hosts_(options.steps.fabric_hosts, options.spares),
-      left_(SimDuration(std::chrono::nanoseconds(options.left_after).count())) {}
+      left_(SimDuration(std::chrono::nanoseconds(options.left_after).count())),
+      lost_(SimDuration(std::chrono::nanoseconds(options.lost_after).count())) {}
 
 Status Engine::StartSizing() {
   if (options_.elastic.jobs.partitions.empty()) return OkStatus();
@@ -209,7 +210,20 @@ void Engine::Read() {
   for (const HostId host : hosts_.TakeNewSpares(*shown)) spares.emplace_back(controller::SpareOffered{host});
   orders_.Report(std::move(spares));
   readings_.Show(shown, hosts_.num_unknown(), UnixTime());
-  if (surroundings_.acts) Look(*shown);
+  const std::vector<LostRun> lost = FindLostRuns(*shown);
+  if (surroundings_.acts) Look(*shown, lost);
+}
+
+std::vector<LostRun> Engine::FindLostRuns(const ClusterState& state) {
+  if (!surroundings_.slurm_jobs) return {};
+  const SimTime now = Now();
+  std::vector<LostRun> lost = lost_.Look(state.jobs, surroundings_.slurm_jobs(), now);
+  for (const LostRun& run : lost) {
+    if (!run.is_news) continue;
+    notes_.Tell(Severity::kWarning, fmt::format("job {}", run.job),
+                WordsOfLostRun(run, *FindJob(state.jobs, run.job), now));
+  }
+  return lost;
 }
 
 SimTime Engine::Now() const { return options_.clock ? options_.clock() : service::SteadyUnixTime(); }
@@ -219,12 +233,13 @@ std::string Engine::EndAbsence(bool answers) {
   if (!answers || !away_since_.has_value()) return "";
   const SimDuration absence = Now() - *std::exchange(away_since_, std::nullopt);
   left_.Skip(absence);
+  lost_.Forget();
   return fmt::format("answers again after {:.0f} s; nothing was touched meanwhile", absence.seconds().value());
 }
 
-void Engine::Look(const ClusterState& state) {
+void Engine::Look(const ClusterState& state, const std::vector<LostRun>& lost) {
   CleanUp(state);
-  if (sizing_ != nullptr) sizing_->Look(state, SteeredJobs());
+  if (sizing_ != nullptr) sizing_->Look(state, SteeredJobs(), lost);
   if (!options_.alive_file.empty() || sizing_ != nullptr) {
     const std::set<uint32_t> steered = SteeredJobs();
     // One that runs needs no mark.

@@ -45,6 +45,7 @@
 #include "slurm/host_watch.h"
 #include "slurm/job_accounts.h"
 #include "slurm/left_steps.h"
+#include "slurm/lost_runs.h"
 #include "slurm/programs.h"
 #include "slurm/readings.h"
 #include "slurm/steering_steps.h"
@@ -67,6 +68,8 @@ struct EngineOptions {
   std::chrono::milliseconds patience{100'000};
   // > 0. Longer than steering pauses between two attempts: what it will go on with is not taken back.
   std::chrono::milliseconds left_after{600'000};
+  // > 0. After which a run of which no process is seen is lost (lost_runs.h).
+  std::chrono::milliseconds lost_after{120'000};
   // Between two turns while orders are under way, > 0.
   std::chrono::milliseconds turn{200};
   // Of those that it runs; null: the real ones. Used by one thread.
@@ -112,7 +115,8 @@ class Engine final : public service::SchedulerEngine {
   // somebody could have gone on with a step.
   std::string EndAbsence(bool answers);
   // Args: state: that was read just now.
-  void Look(const ClusterState& state);
+  void Look(const ClusterState& state, const std::vector<LostRun>& lost);
+  std::vector<LostRun> FindLostRuns(const ClusterState& state);
   void CleanUp(const ClusterState& state);
   void WriteAliveFile();
   void TakeTurns();
@@ -135,6 +139,7 @@ class Engine final : public service::SchedulerEngine {
   Readings readings_;
   HostWatch hosts_;
   LeftSteps left_;
+  LostRuns lost_;
   std::optional<SimTime> away_since_;      // Slurm does not answer
   std::unique_ptr<JobAccounts> accounts_;  // never null after Start()
   std::unique_ptr<ElasticSizing> sizing_;  // null: no sizes are chosen

@@ -84,6 +84,7 @@ class EngineTest : public testing::Test {
     spec.hosts_per_leaf = static_cast<uint32_t>(num_hosts);
     fabric_ = topology::BuildClos(spec).value();
     surroundings.fabric = &fabric_;
+    surroundings.slurm_jobs = slurm_jobs_;
     surroundings.note = [this](SimTime, const controller::Noted& note) {
       const std::lock_guard lock(mutex_);
       notes_.push_back(note.subject + ": " + note.text);
@@ -136,7 +137,30 @@ class EngineTest : public testing::Test {
   std::vector<std::string> notes_;
   std::unique_ptr<service::SchedulerEngine> engine_;
   std::unique_ptr<controller::ActionBackend> backend_;
+  std::function<std::map<std::string, std::set<uint32_t>>()> slurm_jobs_;
 };
+
+// Of a job that is not ours to size it is told, once, and nothing is done; with --steer observe of no job.
+TEST_F(EngineTest, ARunWithoutAProcessIsTold) {
+  slurm_jobs_ = [] { return std::map<std::string, std::set<uint32_t>>{{"h0", {}}, {"h1", {8}}}; };
+  options_.lost_after = std::chrono::milliseconds(50);
+  for (const bool acts : {false, true}) {
+    notes_.clear();
+    Start(acts);
+    const auto has_told = [this] {
+      return std::ranges::any_of(Notes(), [](const std::string& note) {
+        return note.starts_with("job 7: Slurm says that it runs on h[0-1], and for ") &&
+               note.ends_with(" no process of it was seen there");
+      });
+    };
+    WaitUntil(has_told);
+    const uint64_t read = NumReadings();
+    WaitUntil([&] { return NumReadings() > read + 3; });
+    EXPECT_EQ(std::ranges::count_if(Notes(), [](const auto& note) { return note.starts_with("job 7: Slurm"); }), 1);
+    EXPECT_EQ(NumChanges(), 0u);
+    engine_.reset();
+  }
+}
 
 TEST_F(EngineTest, StepsAreDoneBesideTheCaller) {
   Start(true);

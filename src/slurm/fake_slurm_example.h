@@ -27,7 +27,7 @@ struct FakeJob {
   uint32_t cpus = 1, tasks = 1, tasks_per_node = 1;
   uint32_t restarts = 0, starts = 0, signals = 0;
   std::string state = "PENDING";
-  bool is_held = false, may_requeue = true, is_array = false;
+  bool is_held = false, may_requeue = true, is_array = false, is_het = false;
   bool waits_for_credential = false;  // was requeued, and its StartTime not set since
   int64_t run_s = 0;                  // of its present run: whoever has a clock sets it
   int ticks = 0;                      // until it has ended, or may start
@@ -259,11 +259,11 @@ class FakeSlurm : public Programs {
   }
 
   static std::string LineOf(uint32_t id, const FakeJob& j) {
-    return fmt::format("{}|{}|N/A|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|1|{}|0:{}|train|{}|{}|{}\n", id,
-                       j.is_array ? "1-2" : "N/A", j.owner, j.state, j.restarts, j.is_held ? "0" : "4294901759",
-                       j.may_requeue ? 1 : 0, j.starts == 0 ? j.low : j.num_nodes, j.starts == 0 ? j.high : j.num_nodes,
-                       j.cpus, j.tasks, j.tasks_per_node, j.nice, j.run_s, fmt::join(j.hosts, ","),
-                       j.is_held ? j.held_reason : "None", j.admin_comment);
+    return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|1|{}|0:{}|train|{}|{}|{}\n", id,
+                       j.is_array ? "1-2" : "N/A", j.is_het ? "6" : "N/A", j.owner, j.state, j.restarts,
+                       j.is_held ? "0" : "4294901759", j.may_requeue ? 1 : 0, j.starts == 0 ? j.low : j.num_nodes,
+                       j.starts == 0 ? j.high : j.num_nodes, j.cpus, j.tasks, j.tasks_per_node, j.nice, j.run_s,
+                       fmt::join(j.hosts, ","), j.is_held ? j.held_reason : "None", j.admin_comment);
   }
 
   // What lines have not, and as much as it takes to be one.

@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/whole_number.h"
 #include "codec/json_text.h"
 
 namespace fairlead::slurm {
@@ -91,6 +92,10 @@ std::optional<ElasticMark> ReadElasticMark(std::string_view admin_comment) {
   const auto [rest, high_error] = std::from_chars(dash + 1, end, mark.nodes_max);
   if (high_error != std::errc() || rest == end || *rest != ' ') return std::nullopt;
   if (mark.nodes_min == 0 || mark.nodes_max <= mark.nodes_min) return std::nullopt;
+  constexpr std::string_view kTasks = " tasks-per-node=";
+  std::string_view tasks(rest, static_cast<size_t>(end - rest));
+  if (mark.is_held) tasks.remove_suffix(std::string_view(kHeldWord).size());
+  if (!tasks.starts_with(kTasks) || !ParseWhole<uint32_t>(tasks.substr(kTasks.size())).has_value()) return std::nullopt;
   return mark;
 }
 

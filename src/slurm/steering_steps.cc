@@ -481,27 +481,31 @@ Status SteeringSteps::ReleaseForgotten(const ClusterState& state, std::vector<st
       remembered.push_back({ReleasedKey(one.stop.job), std::nullopt});
   }
   if (!remembered.empty()) FL_RETURN_IF_ERROR(store_.Apply(remembered));
+  std::map<uint32_t, const StopJob*> stops;  // [job that was released]
+  for (const ReleasedJob& one : released) stops[one.stop.job] = &one.stop;
+  std::vector<const Job*> ours;
+  for (const Job& job : state.jobs) {
+    const auto stop = job.is_held ? stops.find(job.id) : stops.end();
+    // Whoever stops it again, requeues it again.
+    const bool is_forgotten = stop != stops.end() && stop->second->owner == job.owner &&
+                              stop->second->num_restarts + 1 == job.num_restarts && !IsHeldByOthers(job);
+    if (is_forgotten || job.admin_comment == kStoppedMark) ours.push_back(&job);
+  }
+  if (ours.empty() && released.empty()) return OkStatus();  // nearly always
   FL_ASSIGN_OR_RETURN(const auto recorded, ReadIntentions(store_));
   FL_ASSIGN_OR_RETURN(const auto stopped, ReadStopped(store_));
-  const auto is_under_way = [&](uint32_t job) {
-    return std::ranges::find(stopped, job, &StopJob::job) != stopped.end() ||
-           std::ranges::any_of(recorded, [subject = fmt::format("job {}", job)](const auto& one) {
-             return SubjectOf(one.second) == subject;
-           });
-  };
-  for (const Job& job : state.jobs) {
-    // Whoever stops it again, requeues it again.
-    const bool is_forgotten = job.is_held && std::ranges::any_of(released, [&job](const ReleasedJob& one) {
-                                return one.stop.job == job.id && one.stop.owner == job.owner &&
-                                       one.stop.num_restarts + 1 == job.num_restarts && !IsHeldByOthers(job);
-                              });
-    const bool is_ours = is_forgotten || job.admin_comment == kStoppedMark;
-    if (is_ours && !is_under_way(job.id)) FL_RETURN_IF_ERROR(LetGo(job.id, notes));
+  std::set<std::string> under_way;
+  for (const auto& [number, operation] : recorded) under_way.insert(SubjectOf(operation));
+  for (const StopJob& stop : stopped) under_way.insert(SubjectOf(stop));
+  const auto is_under_way = [&](uint32_t job) { return under_way.contains(fmt::format("job {}", job)); };
+  for (const Job* job : ours) {
+    if (!is_under_way(job->id)) FL_RETURN_IF_ERROR(LetGo(job->id, notes));
   }
+  std::set<std::string> reservations;
+  for (const Reservation& reservation : state.reservations) reservations.insert(reservation.name);
   for (const ReleasedJob& one : released) {
     const std::string name = JobReservation(one.stop.job);
-    const bool is_there = std::ranges::find(state.reservations, name, &Reservation::name) != state.reservations.end();
-    if (!is_there || is_under_way(one.stop.job)) continue;
+    if (!reservations.contains(name) || is_under_way(one.stop.job)) continue;
     FL_ASSIGN_OR_RETURN(const StepProgress gone, Carry(LeaveReservation{name, one.stop.job, one.stop.owner}));
     if (gone.kind == Kind::kDone) notes->push_back(fmt::format("reservation {} is deleted", name));
   }

@@ -18,6 +18,7 @@ void SegmentWatcher::Look(SimTime now) {
     if (!look.listing.ok()) once_.Tell("no new process is watched: " + look.listing.message());
     for (const SegmentFault& fault : look.faults) once_.Tell(fault.path + " is not watched: " + fault.reason);
     agent::SegmentsSeen seen{look.at, std::move(look.processes)};
+    seen.slurm_jobs = slurm_jobs_.Look(look.at);
     if (options_.read_symptoms) seen.symptoms = options_.read_symptoms();
     inbox_.Push(std::move(seen));
   });

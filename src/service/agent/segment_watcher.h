@@ -11,6 +11,7 @@
 #include "model/telemetry.h"
 #include "service/agent/once_log.h"
 #include "service/agent/segment_folder.h"
+#include "service/agent/slurm_jobs.h"
 #include "service/agent/worker_thread.h"
 
 namespace fairlead::service {
@@ -38,6 +39,7 @@ class SegmentWatcher {
   EventInbox& inbox_;
   SimTime next_;
   std::optional<SegmentFolder> segments_;  // of the thread
+  SlurmJobsHere slurm_jobs_;               // likewise
   WorkerThread thread_;                    // last: it ends before what it uses
 };
 

@@ -191,6 +191,13 @@ Status ControllerDaemon::Parts::BuildEngine() {
     }
     return times;
   };
+  surroundings.slurm_jobs = [this] {
+    std::map<std::string, std::set<uint32_t>> jobs;
+    for (const controller::HostView& host : Ask([](const auto& core) { return core.Hosts(); })) {
+      if (host.slurm_jobs.has_value()) jobs[host.name] = {host.slurm_jobs->begin(), host.slurm_jobs->end()};
+    }
+    return jobs;
+  };
   surroundings.excuse = [this](const auto& is_meant, SimDuration length) {
     const std::lock_guard lock(diagnosis_mutex_);
     if (diagnosis_ == nullptr) return;

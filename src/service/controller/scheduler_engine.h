@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ struct SchedulerSurroundings {
   std::function<void(SimTime, const controller::Noted&)> note;
   // [key of a job] how long an iteration takes, of jobs of which that is measured.
   std::function<std::map<std::string, Seconds>()> iteration_times;
+  // [host] jobs of which Slurm has processes there, by its number. Hosts are missing whose agents do not answer, or
+  // can't tell.
+  std::function<std::map<std::string, std::set<uint32_t>>()> slurm_jobs;
   // Nothing is found about these jobs for a while: their processes are ended. Args: is_meant: by the job.
   std::function<void(const std::function<bool(const model::JobIdentity&)>& is_meant, SimDuration length)> excuse;
 };
