@@ -15,6 +15,8 @@ namespace fairlead::sim {
 namespace {
 
 constexpr double kInsideTolerance = 1e-10;
+// Of a tetrahedron's extent: more than what the tolerance above lets in.
+constexpr double kBoxTolerance = 1e-6;
 constexpr double kFlatVolume = 1e-12;
 
 Point3 Minus(const Point3& a, const Point3& b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
@@ -75,6 +77,14 @@ class QhullRun {
   qhT qh_;
 };
 
+// Whether it may be inside, which costs less to say than weights do.
+bool IsInBox(const Triangulation::Tetrahedron& tetrahedron, const Point3& query) {
+  for (size_t d = 0; d < 3; ++d) {
+    if (query[d] < tetrahedron.low[d] || query[d] > tetrahedron.high[d]) return false;
+  }
+  return true;
+}
+
 bool AreInside(const std::array<double, 4>& weights) {
   return std::ranges::all_of(weights, [](double w) { return w >= -kInsideTolerance; });
 }
@@ -93,14 +103,22 @@ Result<Triangulation> Triangulation::Create(std::vector<Point3> points) {
         fmt::format("triangulation: the {} points lie in one plane, or are not numbers", made.points_.size()));
   }
   made.tetrahedra_ = run.Tetrahedra();
-  for (Tetrahedron& tetrahedron : made.tetrahedra_) {
-    const auto& c = tetrahedron.corners;
-    const auto& p = made.points_;
-    tetrahedron.is_flat =
-        std::ranges::any_of(c, [&](uint32_t corner) { return corner >= p.size(); }) ||
-        std::abs(Determinant(Minus(p[c[0]], p[c[3]]), Minus(p[c[1]], p[c[3]]), Minus(p[c[2]], p[c[3]]))) < kFlatVolume;
-  }
+  for (Tetrahedron& tetrahedron : made.tetrahedra_) made.Measure(&tetrahedron);
   return made;
+}
+
+void Triangulation::Measure(Tetrahedron* tetrahedron) const {
+  const auto& c = tetrahedron->corners;
+  const auto& p = points_;
+  tetrahedron->is_flat =
+      std::ranges::any_of(c, [&](uint32_t corner) { return corner >= p.size(); }) ||
+      std::abs(Determinant(Minus(p[c[0]], p[c[3]]), Minus(p[c[1]], p[c[3]]), Minus(p[c[2]], p[c[3]]))) < kFlatVolume;
+  if (tetrahedron->is_flat) return;
+  for (size_t d = 0; d < 3; ++d) {
+    const auto [low, high] = std::minmax({p[c[0]][d], p[c[1]][d], p[c[2]][d], p[c[3]][d]});
+    tetrahedron->low[d] = low - kBoxTolerance * (high - low);
+    tetrahedron->high[d] = high + kBoxTolerance * (high - low);
+  }
 }
 
 std::array<double, 4> Triangulation::WeightsIn(const Tetrahedron& tetrahedron, const Point3& query) const {
@@ -132,9 +150,8 @@ int32_t Triangulation::WalkTowards(const Point3& query) const {
 
 int32_t Triangulation::SearchAll(const Point3& query) const {
   for (size_t t = 0; t < tetrahedra_.size(); ++t) {
-    if (!tetrahedra_[t].is_flat && AreInside(WeightsIn(tetrahedra_[t], query))) {
-      return static_cast<int32_t>(t);
-    }
+    const Tetrahedron& here = tetrahedra_[t];
+    if (!here.is_flat && IsInBox(here, query) && AreInside(WeightsIn(here, query))) return static_cast<int32_t>(t);
   }
   return kOutside;
 }

@@ -41,9 +41,13 @@ class Triangulation {
     std::array<uint32_t, 4> corners;
     std::array<int32_t, 4> neighbours;  // opposite to each corner; kOutside = none
     bool is_flat = false;
+    Point3 low;  // of its corners; of a flat one, not set
+    Point3 high;
   };
 
  private:
+  // Sets what follows from the corners.
+  void Measure(Tetrahedron* tetrahedron) const;
   std::array<double, 4> WeightsIn(const Tetrahedron& tetrahedron, const Point3& query) const;
   // Index of the tetrahedron; kOutside when the walk leaves the hull, strays, or meets a flat tetrahedron.
   int32_t WalkTowards(const Point3& query) const;
