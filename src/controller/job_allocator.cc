@@ -49,6 +49,18 @@ std::string WordsOf(const scheduling::JobReason& reason, size_t num_jobs) {
   return text;
 }
 
+// Of a job that stays as it is, whatever the policy thinks.
+scheduling::JobGrant KeptGrant(const scheduling::AllocationJob& job) {
+  scheduling::JobGrant grant;
+  grant.nodes = job.current;
+  for (const scheduling::NodeShare& share : job.current) {
+    grant.resources = grant.resources + scheduling::Resources{share.num_gpus, share.num_cores};
+  }
+  grant.reason.change = scheduling::Change::kKept;
+  grant.memory = job.memory;
+  return grant;
+}
+
 }  // namespace
 
 SpeedSource SpeedsOfProfiles(SpeedProfiler profiler) {
@@ -180,12 +192,11 @@ void JobAllocator::SetPinned(PinnedJobs pinned, SimTime now) {
 }
 
 IdVector<HostId, uint32_t> JobAllocator::HeldGpus(const scheduling::AllocationSnapshot& snapshot,
-                                                  const scheduling::AllocationPlan* plan) const {
+                                                  const std::vector<bool>& stays) const {
   IdVector<HostId, uint32_t> held(hosts_.size());
   for (size_t j = 0; j < snapshot.jobs.size(); ++j) {
-    const std::vector<scheduling::NodeShare>& current = snapshot.jobs[j].current;
-    if (plan != nullptr && plan->jobs[j].nodes != current) continue;
-    for (const scheduling::NodeShare& share : current) held[share.node] += share.num_gpus;
+    if (!stays[j]) continue;
+    for (const scheduling::NodeShare& share : snapshot.jobs[j].current) held[share.node] += share.num_gpus;
   }
   return held;
 }
@@ -209,22 +220,63 @@ IdVector<HostId, scheduling::NodeCapacity> JobAllocator::UsableNodes(const IdVec
   return nodes;
 }
 
-// Policies know capacities only. One that gives a draining host's room to another job is asked again with less of it,
-// which ends at the latest when there is none left.
-scheduling::AllocationPlan JobAllocator::AskPolicy(scheduling::AllocationSnapshot* snapshot) const {
-  IdVector<HostId, uint32_t> kept = HeldGpus(*snapshot, nullptr);
-  while (true) {
-    snapshot->nodes = UsableNodes(kept);
-    Result<scheduling::AllocationPlan> plan = options_.policy->Decide(*snapshot);
-    FL_CHECK_MSG(plan.ok(), "the allocator's snapshot is valid");
-    const IdVector<HostId, uint32_t> stay = HeldGpus(*snapshot, &*plan);
-    bool is_taken = false;
-    for (size_t j = 0; j < plan->jobs.size(); ++j) {
-      if (plan->jobs[j].nodes == snapshot->jobs[j].current) continue;
-      for (const scheduling::NodeShare& share : plan->jobs[j].nodes) is_taken |= IsDraining(share.node);
+bool JobAllocator::IsOnDrainingHosts(const scheduling::AllocationJob& job) const {
+  return job.is_running() &&
+         std::ranges::all_of(job.current, [&](const scheduling::NodeShare& share) { return IsDraining(share.node); });
+}
+
+scheduling::AllocationPlan JobAllocator::Ask(const scheduling::AllocationSnapshot& snapshot) const {
+  Result<scheduling::AllocationPlan> plan = options_.policy->Decide(snapshot);
+  FL_CHECK_MSG(plan.ok(), "the allocator's snapshot is valid");
+  return *std::move(plan);
+}
+
+scheduling::AllocationPlan JobAllocator::AskWithout(const std::vector<bool>& is_left_out,
+                                                    const scheduling::AllocationSnapshot& snapshot) const {
+  if (std::ranges::find(is_left_out, true) == is_left_out.end()) return Ask(snapshot);
+  scheduling::AllocationSnapshot asked = snapshot;
+  asked.jobs.clear();
+  for (size_t j = 0; j < snapshot.jobs.size(); ++j) {
+    if (!is_left_out[j]) {
+      asked.jobs.push_back(snapshot.jobs[j]);
+      continue;
     }
-    if (!is_taken) return *std::move(plan);
-    kept = stay;
+    for (const scheduling::NodeShare& share : snapshot.jobs[j].current) {
+      asked.nodes[share.node].num_gpus -= share.num_gpus;
+    }
+  }
+  scheduling::AllocationPlan plan = Ask(asked);
+  std::vector<scheduling::JobGrant> granted = std::exchange(plan.jobs, {});
+  size_t next = 0;
+  for (size_t j = 0; j < snapshot.jobs.size(); ++j) {
+    plan.jobs.push_back(is_left_out[j] ? KeptGrant(snapshot.jobs[j]) : std::move(granted[next++]));
+  }
+  return plan;
+}
+
+// Policies know capacities only. One that stops a job for room that nobody else may have is asked again without that
+// job and its room; one that gives a draining host's room to another job, with less of it, which ends at the latest
+// when there is none left.
+scheduling::AllocationPlan JobAllocator::AskPolicy(scheduling::AllocationSnapshot* snapshot) const {
+  std::vector<bool> stays(snapshot->jobs.size(), true);  // may keep what it has of draining hosts
+  std::vector<bool> is_left_out(snapshot->jobs.size());
+  while (true) {
+    snapshot->nodes = UsableNodes(HeldGpus(*snapshot, stays));
+    scheduling::AllocationPlan plan = AskWithout(is_left_out, *snapshot);
+    std::vector<bool> is_changed(plan.jobs.size());
+    bool is_stopped_in_vain = false;
+    bool is_taken = false;
+    for (size_t j = 0; j < plan.jobs.size(); ++j) {
+      is_changed[j] = plan.jobs[j].nodes != snapshot->jobs[j].current;
+      if (!is_changed[j]) continue;
+      if (plan.jobs[j].nodes.empty() && IsOnDrainingHosts(snapshot->jobs[j])) {
+        stays[j] = is_left_out[j] = is_stopped_in_vain = true;
+      }
+      for (const scheduling::NodeShare& share : plan.jobs[j].nodes) is_taken |= IsDraining(share.node);
+    }
+    if (is_stopped_in_vain) continue;
+    if (!is_taken) return plan;
+    for (size_t j = 0; j < stays.size(); ++j) stays[j] = stays[j] && !is_changed[j];
   }
 }
 

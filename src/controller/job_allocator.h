@@ -184,11 +184,18 @@ class JobAllocator {
 
   // What jobs may use of each host now. Args: kept: [host] GPUs of draining hosts; nothing more may start there.
   IdVector<HostId, scheduling::NodeCapacity> UsableNodes(const IdVector<HostId, uint32_t>& kept) const;
-  // [host] GPUs that jobs hold; with a plan: only those of jobs that stay where they are.
+  // [host] GPUs that jobs hold. Args: stays: [snapshot.jobs] whether to count it.
   IdVector<HostId, uint32_t> HeldGpus(const scheduling::AllocationSnapshot& snapshot,
-                                      const scheduling::AllocationPlan* plan) const;
+                                      const std::vector<bool>& stays) const;
   bool IsDraining(HostId host) const;
-  // A plan that puts no job on a draining host where it is not already.
+  // Whether all that it holds is on draining hosts, so that nobody else may have it.
+  bool IsOnDrainingHosts(const scheduling::AllocationJob& job) const;
+  scheduling::AllocationPlan Ask(const scheduling::AllocationSnapshot& snapshot) const;
+  // What the policy says where some jobs, which hold what they hold, are no concern of it.
+  // Args: is_left_out: [snapshot.jobs].
+  scheduling::AllocationPlan AskWithout(const std::vector<bool>& is_left_out,
+                                        const scheduling::AllocationSnapshot& snapshot) const;
+  // A plan that puts no job on a draining host where it is not already, and stops none for a draining host's room.
   scheduling::AllocationPlan AskPolicy(scheduling::AllocationSnapshot* snapshot) const;
   void CountService(SimTime now);
   scheduling::Trigger FindTrigger() const;

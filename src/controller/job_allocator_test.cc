@@ -420,7 +420,7 @@ TEST_F(JobAllocatorTest, AnotherAllocatorGoesOnWithAJob) {
 }
 
 // Hosts that fail, are isolated, drained and brought back at random, under every policy: no job runs on a host that is
-// gone, none starts on one that drains.
+// gone, none starts on one that drains, and none that only holds such hosts is stopped: nobody else may have them.
 TEST_F(JobAllocatorTest, HostsComeAndGoUnderAnyPolicy) {
   for (const std::string_view policy : scheduling::AllocationPolicyNames()) {
     for (uint64_t seed = 0; seed < 4; ++seed) {
@@ -452,9 +452,15 @@ TEST_F(JobAllocatorTest, HostsComeAndGoUnderAnyPolicy) {
           events.emplace_back(JobFinished{ended});
         }
         events.emplace_back(WakeUp{});
+        std::vector<JobId> pinned;
+        for (const auto& [job, gpus] : book.held()) {
+          const auto drains = [&](GpuId gpu) { return states[gpu.index() / 8] == HostState::kDraining; };
+          if (std::ranges::all_of(gpus, drains)) pinned.push_back(job);
+        }
         const std::vector<Action> actions = controller->Handle(events, At(now_s));
         events.clear();
         book.Carry(actions);
+        for (const JobId job : pinned) EXPECT_TRUE(book.held().contains(job)) << turn;
         const bool has_lost =
             std::ranges::any_of(states, [](HostState s) { return s == HostState::kDown || s == HostState::kIsolated; });
         for (const Action& action : actions) {
@@ -475,6 +481,38 @@ TEST_F(JobAllocatorTest, HostsComeAndGoUnderAnyPolicy) {
       EXPECT_FALSE(book.held().empty());
     }
   }
+}
+
+// Four hosts of 8 GPUs, each with a job of 8, the longest on the first, which drains. A short job comes, and under SRTF it
+// would go before the longest: which stays where it is, as nobody else may have its GPUs. Once one of the others ends,
+// the short job starts there.
+TEST_F(JobAllocatorTest, StoppingAJobOnDrainingHostsFreesNothing) {
+  policy_ = scheduling::CreateAllocationPolicy("srtf", 1).value();
+  AllocationOptions options;
+  options.policy = policy_.get();
+  options.speeds = SpeedsOfProfiles(ProfileOf);
+  JobAllocator allocator(fabric_, options);
+  const auto submit = [&](uint32_t id, uint64_t iterations, double now_s) {
+    model::Job job = MakeJob(id, 8, {}, now_s);
+    job.num_iterations = iterations;
+    job.elasticity.predictable_after = 0;
+    ASSERT_TRUE(allocator.Submit(job, At(now_s)).ok());
+    allocator.Adopt(JobProgressed{job.id, 0, Seconds(1), Seconds(1)});
+  };
+  for (uint32_t j = 0; j < kHosts; ++j) submit(j, j == 0 ? 100000 : 10000, 0);
+  ASSERT_EQ(allocator.Decide(At(0)).size(), kHosts);
+  const auto draining = allocator.nodes(JobId(0));
+  allocator.Adopt(HostStateChanged{draining.front().node, HostState::kDraining});
+  submit(4, 100, 10);
+  const std::vector<AllocationChange> changes = allocator.Decide(At(10));
+  EXPECT_EQ(allocator.nodes(JobId(0)), draining) << "nobody else may have its GPUs";
+  EXPECT_FALSE(allocator.nodes(JobId(4)).empty()) << "in place of the next longest";
+  EXPECT_EQ(changes.size(), 2u);
+
+  // Where its host is gone, it stops.
+  allocator.Adopt(HostStateChanged{draining.front().node, HostState::kDown});
+  allocator.Decide(At(20));
+  EXPECT_TRUE(allocator.nodes(JobId(0)).empty());
 }
 
 // It waits for GPUs again, and gets the same ones: who failed it is not known to the allocator.
