@@ -483,9 +483,8 @@ TEST_F(JobAllocatorTest, HostsComeAndGoUnderAnyPolicy) {
   }
 }
 
-// Four hosts of 8 GPUs, each with a job of 8, the longest on the first, which drains. A short job comes, and under SRTF it
-// would go before the longest: which stays where it is, as nobody else may have its GPUs. Once one of the others ends,
-// the short job starts there.
+// Four hosts of 8 GPUs, each with a job of 8. The host of the longest drains, and a short job comes, which under SRTF
+// goes before it. The longest stays where it is, as nobody else may have its GPUs.
 TEST_F(JobAllocatorTest, StoppingAJobOnDrainingHostsFreesNothing) {
   policy_ = scheduling::CreateAllocationPolicy("srtf", 1).value();
   AllocationOptions options;

@@ -1,23 +1,18 @@
 #include "controller/priority_spread.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "base/check.h"
+#include "base/normal_distribution.h"
 
 namespace fairlead::controller {
 namespace {
 
-// Of the standard normal distribution, to 5e-4 (Abramowitz and Stegun 26.2.23). Args: 0 < p <= 0.5, of the upper side.
-double NormalQuantile(double p) {
-  const double t = std::sqrt(-2 * std::log(p));
-  return t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
-}
-
 // Of Student's distribution, from the normal one. Low for one or two degrees of freedom, which hardly differ from
 // three: all three are wide.
+// Args: 0 < p <= 0.5, of the upper side.
 double StudentQuantile(double p, double degrees) {
-  const double z = std::max(0.0, NormalQuantile(p));
+  const double z = -NormalQuantile(p);
   const double z3 = z * z * z;
   const double z5 = z3 * z * z;
   const double z7 = z5 * z * z;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/normal_distribution.h"
 #include "execution/network_pairs.h"
 #include "model/culprits.h"
 
@@ -155,15 +156,9 @@ ExpectedFinding ExpectSlowPlane(const JobShape& shape, const JobLayout& layout, 
 double SlowestOf(uint32_t count, double coefficient_of_variation) {
   constexpr double kShare = 0.95;
   const double tail = 1 - std::pow(kShare, 1.0 / count);
-  double low = 0;
-  double high = 10;
-  for (int i = 0; i < 50; ++i) {
-    const double middle = (low + high) / 2;
-    const double beyond = std::erfc(middle / std::sqrt(2.0)) / 2;  // P(z > middle) of a normal distribution
-    (beyond > tail ? low : high) = middle;
-  }
+  const double beyond = -NormalQuantile(tail);
   const double variance = std::log1p(coefficient_of_variation * coefficient_of_variation);
-  return std::exp(std::sqrt(variance) * low - variance / 2);
+  return std::exp(std::sqrt(variance) * beyond - variance / 2);
 }
 
 }  // namespace

@@ -218,7 +218,6 @@ struct JobReason {
   double score = 0;                            // what the order compares, where it is a number
   uint32_t queue = 0;
   bool was_promoted = false;               // goes first as it has waited long
-  bool is_aged = false;                    // has waited for longer than any job should: goes first until it starts
   bool was_held = false;                   // wanted another size, but changes were not worth it or too frequent
   std::vector<OperationGain> gains;        // unit operations that were weighed
   std::optional<UnitOperation> applied;    // the one that was carried out

@@ -188,7 +188,7 @@ class Aiturbo : public AllocationPolicy {
   // How each job that starts does so, for the times to come.
   static void NoteStarts(const AllocationSnapshot& snapshot, AllocationPlan* plan) {
     bool has_aged = false;
-    for (const JobGrant& grant : plan->jobs) has_aged |= grant.nodes.empty() && grant.reason.is_aged;
+    for (const JobGrant& grant : plan->jobs) has_aged |= grant.nodes.empty() && grant.reason.was_promoted;
     for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) {
       const AllocationJob& job = snapshot.jobs[j];
       JobGrant& grant = plan->jobs[j];
@@ -196,9 +196,9 @@ class Aiturbo : public AllocationPolicy {
       if (grant.nodes.empty()) {
         grant.memory.start = StartKind::kUsual;
       } else if (!job.is_running()) {
-        grant.memory.start = grant.reason.is_aged ? StartKind::kAged
-                             : has_aged           ? StartKind::kBackfilled
-                                                  : StartKind::kUsual;
+        grant.memory.start = grant.reason.was_promoted ? StartKind::kAged
+                             : has_aged                ? StartKind::kBackfilled
+                                                       : StartKind::kUsual;
       }
     }
   }
@@ -219,8 +219,7 @@ class Aiturbo : public AllocationPolicy {
     for (const AllocationJob& job : snapshot.jobs) precedences.push_back(PrecedenceOf(snapshot, job));
     PutAgedFirst(snapshot, menus, wanted, &precedences);
     for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) {
-      plan->jobs[j].reason.is_aged = precedences[j] == Precedence::kAged;
-      plan->jobs[j].reason.was_promoted = plan->jobs[j].reason.is_aged;
+      plan->jobs[j].reason.was_promoted = precedences[j] == Precedence::kAged;
     }
     *num_first = static_cast<size_t>(
         std::ranges::count_if(precedences, [](Precedence precedence) { return precedence <= Precedence::kAged; }));

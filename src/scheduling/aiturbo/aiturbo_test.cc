@@ -322,7 +322,7 @@ TEST(AiturboTest, JobsThatWaitedTooLongHaveTheirShareOfTheCluster) {
   }
   const AllocationPlan plan = CreateAiturbo().value()->Decide(example.snapshot).value();
   for (size_t j = 0; j < plan.jobs.size(); ++j) {
-    EXPECT_EQ(plan.jobs[j].reason.is_aged, j == 1 || j == 2)
+    EXPECT_EQ(plan.jobs[j].reason.was_promoted, j == 1 || j == 2)
         << "a quarter of 32 GPUs, longest waiting first; job " << j;
   }
   EXPECT_EQ(GpusOf(plan)[0], 8u);
@@ -380,7 +380,7 @@ TEST(AiturboTest, WhoGoesFirstClaimsAFairShare) {
   aged.waiting_since = example.snapshot.now - SimDuration::FromSeconds(Seconds(20'000));
   for (int j = 0; j < 3; ++j) example.AddJobWith({{2, 0, 1.0}}, 100);
   const AllocationPlan plan = CreateAiturbo().value()->Decide(example.snapshot).value();
-  EXPECT_TRUE(plan.jobs[0].reason.is_aged);
+  EXPECT_TRUE(plan.jobs[0].reason.was_promoted);
   EXPECT_THAT(GpusOf(plan), ElementsAre(2, 2, 2, 2));
 }
 

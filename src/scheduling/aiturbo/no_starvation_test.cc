@@ -161,7 +161,7 @@ TEST(NoStarvationTest, BackfilledJobsGiveWay) {
   AllocationJob& small = example.AddJobWith({{4, 0, 1.0}}, 0);
   small.is_predictable = false;
   AllocationPlan plan = policy->Decide(example.snapshot).value();
-  EXPECT_TRUE(plan.jobs[1].reason.is_aged);
+  EXPECT_TRUE(plan.jobs[1].reason.was_promoted);
   EXPECT_EQ(GpusOf(plan), (std::vector<uint64_t>{4, 0, 4}));
   example.Apply(plan, 600);
   // The first has had its time, the second never had a right to any.
