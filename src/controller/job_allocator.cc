@@ -102,7 +102,7 @@ Status JobAllocator::Submit(const model::Job& job, SimTime now, const JobHistory
   entry.iterations_done = history.iterations_done;
   entry.is_predictable = job.elasticity.predictable_after.value_or(1) <= 0;
   entries_.emplace(job.id, std::move(entry));
-  has_arrival_ = true;
+  news_.arrival = true;
   return OkStatus();
 }
 
@@ -123,7 +123,7 @@ void JobAllocator::Remove(JobId job, SimTime now) {
     if (ended_service_.size() > kMostEnded) ended_service_.erase(ended_service_.begin());
   }
   entries_.erase(found);
-  has_departure_ = true;
+  news_.departure = true;
 }
 
 void JobAllocator::Adopt(const JobProgressed& progress) {
@@ -135,7 +135,7 @@ void JobAllocator::Adopt(const JobProgressed& progress) {
   const auto after = entry.job.elasticity.predictable_after;
   if (!entry.is_predictable && after && share >= *after) {
     entry.is_predictable = true;
-    has_flip_ = true;
+    news_.flip = true;
   }
   if (!options_.learns_speeds) return;
   entry.speed->Observe(NumGpus(entry.current), static_cast<uint32_t>(entry.current.size()), progress.iteration_time,
@@ -147,7 +147,7 @@ void JobAllocator::Adopt(const JobFound& found, SimTime now) {
   if (known == entries_.end() || known->second.current == found.nodes) return;
   CountService(now);
   Move(found.nodes, now, &known->second);
-  has_host_news_ = true;
+  news_.hosts = true;
 }
 
 void JobAllocator::Adopt(const RestartMeasured& restart) {
@@ -164,7 +164,7 @@ void JobAllocator::Adopt(const SpeedMeasured& speed) {
 void JobAllocator::Adopt(const HostStateChanged& change) {
   FL_CHECK(change.host.valid() && change.host.index() < hosts_.size());
   if (std::exchange(hosts_[change.host], change.state) == change.state) return;
-  has_host_news_ = true;
+  news_.hosts = true;
   size_t num_lost = 0;
   for (const HostState state : hosts_) num_lost += state == HostState::kDown || state == HostState::kIsolated ? 1 : 0;
   for (size_t h = 0; h < hosts_.size(); ++h) {
@@ -301,7 +301,7 @@ void JobAllocator::CountService(SimTime now) {
 
 scheduling::Trigger JobAllocator::FindTrigger() const {
   using enum scheduling::Trigger;
-  return has_host_news_ ? kNodes : has_flip_ ? kFlip : has_arrival_ ? kArrival : has_departure_ ? kDeparture : kRound;
+  return news_.hosts ? kNodes : news_.flip ? kFlip : news_.arrival ? kArrival : news_.departure ? kDeparture : kRound;
 }
 
 scheduling::AllocationJob JobAllocator::Describe(Entry& entry) const {
@@ -356,17 +356,17 @@ void JobAllocator::Move(const std::vector<scheduling::NodeShare>& nodes, SimTime
 
 std::vector<AllocationChange> JobAllocator::Decide(SimTime now) {
   CountService(now);
-  has_host_news_ |=
+  news_.hosts |=
       std::ranges::any_of(left_out_, [this](JobId job) { return entries_.contains(job) && !pinned_.contains(job); });
-  const bool has_news = has_flip_ || has_arrival_ || has_departure_ || has_host_news_;
+  const bool has_news = news_.any();
   if (entries_.empty() || (!has_news && now < next_wake_up_)) {
     if (entries_.empty()) next_wake_up_ = SimTime::Never();
-    has_departure_ = has_host_news_ = false;
+    news_.departure = news_.hosts = false;
     return {};
   }
   scheduling::AllocationSnapshot snapshot = TakeSnapshot(now);
   if (snapshot.jobs.empty()) return {};  // what is news stays so until one of them is free
-  has_flip_ = has_arrival_ = has_departure_ = has_host_news_ = false;
+  news_ = {};
   left_out_.clear();
   for (const auto& [id, entry] : entries_) {
     if (pinned_.contains(id)) left_out_.push_back(id);

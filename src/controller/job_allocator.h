@@ -182,6 +182,16 @@ class JobAllocator {
     scheduling::JobMemory memory;
   };
 
+  // Since the policy was asked.
+  struct News {
+    bool arrival = false;
+    bool departure = false;
+    bool flip = false;  // a job has become predictable
+    bool hosts = false;
+
+    bool any() const { return arrival || departure || flip || hosts; }
+  };
+
   // What jobs may use of each host now. Args: kept: [host] GPUs of draining hosts; nothing more may start there.
   IdVector<HostId, scheduling::NodeCapacity> UsableNodes(const IdVector<HostId, uint32_t>& kept) const;
   // [host] GPUs that jobs hold. Args: stays: [snapshot.jobs] whether to count it.
@@ -215,10 +225,7 @@ class JobAllocator {
   scheduling::ClusterMemory memory_;
   SimTime counted_until_;
   SimTime next_wake_up_ = SimTime::Never();
-  bool has_arrival_ = false;
-  bool has_departure_ = false;
-  bool has_flip_ = false;
-  bool has_host_news_ = false;
+  News news_;
 };
 
 }  // namespace fairlead::controller

@@ -11,7 +11,8 @@
 //     step_orders     which orders are under way           steering_steps   how far each of them is
 //     readings        what Slurm has shown                 elastic_sizing   which elastic job gets which size
 //     host_watch      which hosts and spares are new       left_steps       since when nobody goes on with a step
-//     engine_notes    what people know already         job_accounts     what was done to which job, and why
+//     engine_notes    what people know already             job_accounts     what was done to which job, and why
+//     lost_runs       which runs have no process left
 //
 // order_backend gives the orders, held_jobs releases what nobody sizes, engine_json shows all of it; none has a state.
 //
@@ -21,6 +22,7 @@
 // Guarantees  without `acts` nothing is changed but what is begun, which is then an operator's order. A Slurm that does
 //             not answer, a node that the fabric has not, are one event each until that is over. Nothing is decided
 //             on what was read before, and no patience is counted while nobody could go on.
+// Size        its members are those parts, what they speak to Slurm with, and the thread.
 // Thread      any, but for the back end's functions, which are of steering's thread. step_orders, readings and
 //             elastic_sizing each have a mutex for what other threads than the engine's use of them, and never hold it
 //             while another one is taken; all else is of the engine's thread once that has begun.
