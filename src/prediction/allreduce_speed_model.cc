@@ -2,18 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <unsupported/Eigen/NonLinearOptimization>
 #include <utility>
-
-#include "prediction/least_squares.h"
 
 namespace fairlead::prediction {
 
 namespace {
+
+using Eigen::Index;
+using Eigen::VectorXd;
 
 constexpr double kLowest = 1e-8;
 constexpr double kGammaMax = 10;
@@ -23,8 +26,7 @@ constexpr double kGrowthWeight = 0.1;                  // of 1e-2
 constexpr double kAlphaStart = 0.1;
 constexpr double kBetaStart = 0.01;
 constexpr double kGammaStart = 1.001;
-constexpr size_t kNumParameters = 7;
-using Variables = Vector<kNumParameters>;
+constexpr Index kNumParameters = 7;
 constexpr int kNumSolvesMax = 12;
 constexpr double kErrorStart = 0.1;
 constexpr double kErrorMin = 1e-5;
@@ -102,8 +104,8 @@ constexpr double kExponentMax = 60;
 
 // Parameters, and how they change with their variables.
 struct Parameters {
-  Variables values;
-  Variables slopes;
+  std::array<double, kNumParameters> values;
+  std::array<double, kNumParameters> slopes;
 
   double operator[](Variable v) const { return values[v]; }
   void Fix(Variable v, double value) {
@@ -112,15 +114,15 @@ struct Parameters {
   }
 };
 
-Parameters FromVariables(const Variables& v, const FixedParameters& fixed) {
+Parameters FromVariables(const VectorXd& v, const FixedParameters& fixed) {
   Parameters parameters;
-  for (size_t i = 0; i < kGamma; ++i) {
-    const double exponential = std::exp(std::clamp(v[i], -kExponentMax, kExponentMax));
-    parameters.values[i] = kLowest + exponential;
-    parameters.slopes[i] = std::abs(v[i]) < kExponentMax ? exponential : 0;
+  for (Index i = 0; i < kGamma; ++i) {
+    const double exponential = std::exp(std::clamp(v(i), -kExponentMax, kExponentMax));
+    parameters.values[static_cast<size_t>(i)] = kLowest + exponential;
+    parameters.slopes[static_cast<size_t>(i)] = std::abs(v(i)) < kExponentMax ? exponential : 0;
   }
-  parameters.values[kGamma] = 1 + (kGammaMax - 1) * (1 + std::sin(v[kGamma])) / 2;
-  parameters.slopes[kGamma] = (kGammaMax - 1) * std::cos(v[kGamma]) / 2;
+  parameters.values[kGamma] = 1 + (kGammaMax - 1) * (1 + std::sin(v(kGamma))) / 2;
+  parameters.slopes[kGamma] = (kGammaMax - 1) * std::cos(v(kGamma)) / 2;
   if (fixed.compute_alpha) parameters.Fix(kComputeAlpha, *fixed.compute_alpha);
   if (!fixed.has_growth) {
     parameters.Fix(kAcrossBeta, kLowest);
@@ -129,10 +131,10 @@ Parameters FromVariables(const Variables& v, const FixedParameters& fixed) {
   return parameters;
 }
 
-Variables StartVariables() {
-  Variables v;
-  for (size_t i = 0; i < kGamma; ++i) v[i] = std::log((i % 2 == 0 ? kAlphaStart : kBetaStart) - kLowest);
-  v[kGamma] = std::asin(2 * (kGammaStart - 1) / (kGammaMax - 1) - 1);
+VectorXd StartVariables() {
+  VectorXd v(kNumParameters);
+  for (Index i = 0; i < kGamma; ++i) v(i) = std::log((i % 2 == 0 ? kAlphaStart : kBetaStart) - kLowest);
+  v(kGamma) = std::asin(2 * (kGammaStart - 1) / (kGammaMax - 1) - 1);
   return v;
 }
 
@@ -201,9 +203,18 @@ RowErrors ErrorsOf(const TimedRow& row, const RowTimes& times) {
 
 // ---- Least squares ----
 
-// The squares are e^2 / (2 e0) for each error e with the root mean square e0: where e = e0, the same slope as that of
-// the root itself.
+// The residuals as Eigen's solver wants them. Its squares are e^2 / (2 e0) for each error e with the root mean square
+// e0: where e = e0, the same slope as that of the root itself.
 struct SpeedResiduals {
+  using Scalar = double;
+  using InputType = VectorXd;
+  using ValueType = VectorXd;
+  using JacobianType = Eigen::MatrixXd;
+  // NOLINTBEGIN(readability-identifier-naming): names that Eigen looks for
+  static constexpr int InputsAtCompileTime = Eigen::Dynamic;
+  static constexpr int ValuesAtCompileTime = Eigen::Dynamic;
+  // NOLINTEND(readability-identifier-naming)
+
   std::span<const TimedRow> rows;
   FixedParameters fixed;
   bool has_across = false;
@@ -213,114 +224,90 @@ struct SpeedResiduals {
   double total_error = kErrorStart;
   // Where it was looked at last, and what was found: the solver asks for the derivatives where it has just asked for
   // the residuals, and logarithms are most of the work.
-  std::optional<Variables> where;
+  VectorXd where;
   Parameters p{};
   std::vector<RowTimes> times;  // [rows]
 
-  // First the errors of computing, then those of the whole, then the regularization.
-  size_t num_values() const { return 2 * rows.size() + kNumRegularized; }
-  // Errors of computing depend on two variables only, so that two rows say of them what the solver needs. It wants at
-  // least as many as variables; those too many are 0.
-  size_t num_rows() const { return std::max(2 + rows.size() + kNumRegularized, kNumParameters); }
+  int inputs() const { return static_cast<int>(kNumParameters); }
+  // The solver wants at least as many as variables; those too many are 0.
+  int values() const { return static_cast<int>(std::max(2 * rows.size() + 3, static_cast<size_t>(kNumParameters))); }
   double ShareOf(double error) const { return 1 / std::sqrt(2 * error * static_cast<double>(rows.size())); }
 
-  void LookAt(const Variables& variables) {
-    if (where == variables) return;
+  void LookAt(const VectorXd& variables) {
+    if (where.size() > 0 && where == variables) return;
     where = variables;
     p = FromVariables(variables, fixed);
     times.resize(rows.size());
     for (size_t r = 0; r < rows.size(); ++r) times[r] = TimesOf(rows[r], p);
   }
 
-  void Evaluate(const Variables& variables, std::span<double> residuals) {
+  int operator()(const VectorXd& variables, VectorXd& residuals) {
     LookAt(variables);
-    const double compute_share = ShareOf(compute_error);
-    const double total_share = ShareOf(total_error);
+    residuals.setZero();
+    Index i = 0;
     for (size_t r = 0; r < rows.size(); ++r) {
       const RowErrors errors = ErrorsOf(rows[r], times[r]);
-      residuals[r] = compute_share * errors.compute;
-      residuals[rows.size() + r] = total_share * errors.total;
+      residuals(i++) = ShareOf(compute_error) * errors.compute;
+      residuals(i++) = ShareOf(total_error) * errors.total;
     }
-    size_t i = 2 * rows.size();
-    residuals[i++] = kGammaWeight * (p[kGamma] - 1);
-    residuals[i++] = has_across ? kGrowthWeight * p[kAcrossBeta] / p[kAcrossAlpha] : 0;
-    residuals[i++] = has_inside ? kGrowthWeight * p[kInsideBeta] / p[kInsideAlpha] : 0;
+    residuals(i++) = kGammaWeight * (p[kGamma] - 1);
+    residuals(i++) = has_across ? kGrowthWeight * p[kAcrossBeta] / p[kAcrossAlpha] : 0;
+    residuals(i++) = has_inside ? kGrowthWeight * p[kInsideBeta] / p[kInsideAlpha] : 0;
+    return 0;
   }
 
-  double ByAlpha(size_t r) const { return p.slopes[kComputeAlpha] / times[r].compute; }
-  double ByBeta(size_t r) const { return p.slopes[kComputeBeta] * rows[r].local_batch / times[r].compute; }
-
-  void Linearize(const Variables& variables, std::span<const double> residuals,
-                 std::span<LinearRow<kNumParameters>> linear) {
+  // Derivatives of the residuals by the variables.
+  int df(const VectorXd& variables, Eigen::MatrixXd& jacobian) {
     LookAt(variables);
-    LinearizeCompute(residuals, linear);
-    const auto at = [&](size_t row, Variable v) -> double& { return linear[row][v]; };
-    const double share = ShareOf(total_error);
-    size_t i = 2;
-    for (size_t r = 0; r < rows.size(); ++r, ++i) {
+    jacobian.setZero();
+    Index i = 0;
+    for (size_t r = 0; r < rows.size(); ++r) {
       const TimedRow& row = rows[r];
       const RowTimes& found = times[r];
-      linear[i][kNumParameters] = residuals[rows.size() + r];
-      at(i, kComputeAlpha) = share * found.joined.by_compute * ByAlpha(r);
-      at(i, kComputeBeta) = share * found.joined.by_compute * ByBeta(r);
-      if (!row.has_network) continue;
-      const Variable alpha = row.is_across ? kAcrossAlpha : kInsideAlpha;
-      const Variable beta = row.is_across ? kAcrossBeta : kInsideBeta;
-      const double by_network = share * found.joined.by_network / found.network;
-      at(i, alpha) = by_network * p.slopes[alpha];
-      at(i, beta) = by_network * p.slopes[beta] * row.growth;
-      at(i, kGamma) = share * found.joined.by_gamma * p.slopes[kGamma];
+      const double by_alpha = p.slopes[kComputeAlpha] / found.compute;
+      const double by_beta = p.slopes[kComputeBeta] * row.local_batch / found.compute;
+      if (row.log_compute) {
+        jacobian(i, kComputeAlpha) = ShareOf(compute_error) * by_alpha;
+        jacobian(i, kComputeBeta) = ShareOf(compute_error) * by_beta;
+      }
+      ++i;
+      const double share = ShareOf(total_error);
+      jacobian(i, kComputeAlpha) = share * found.joined.by_compute * by_alpha;
+      jacobian(i, kComputeBeta) = share * found.joined.by_compute * by_beta;
+      if (row.has_network) {
+        const Variable alpha = row.is_across ? kAcrossAlpha : kInsideAlpha;
+        const Variable beta = row.is_across ? kAcrossBeta : kInsideBeta;
+        const double by_network = share * found.joined.by_network / found.network;
+        jacobian(i, alpha) = by_network * p.slopes[alpha];
+        jacobian(i, beta) = by_network * p.slopes[beta] * row.growth;
+        jacobian(i, kGamma) = share * found.joined.by_gamma * p.slopes[kGamma];
+      }
+      ++i;
     }
-    for (size_t k = 0; k < kNumRegularized; ++k) linear[i + k][kNumParameters] = residuals[2 * rows.size() + k];
-    at(i++, kGamma) = kGammaWeight * p.slopes[kGamma];
+    jacobian(i++, kGamma) = kGammaWeight * p.slopes[kGamma];
     const auto growth = [&](Variable alpha, Variable beta) {
-      at(i, beta) = kGrowthWeight * p.slopes[beta] / p[alpha];
-      at(i, alpha) = -kGrowthWeight * p[beta] * p.slopes[alpha] / (p[alpha] * p[alpha]);
+      jacobian(i, beta) = kGrowthWeight * p.slopes[beta] / p[alpha];
+      jacobian(i, alpha) = -kGrowthWeight * p[beta] * p.slopes[alpha] / (p[alpha] * p[alpha]);
     };
     if (has_across) growth(kAcrossAlpha, kAcrossBeta);
     ++i;
     if (has_inside) growth(kInsideAlpha, kInsideBeta);
+    return 0;
   }
-
-  // Two rows for all errors of computing: R and Q^T f of their two columns, by modified Gram-Schmidt.
-  void LinearizeCompute(std::span<const double> residuals, std::span<LinearRow<kNumParameters>> linear) {
-    const double share = ShareOf(compute_error);
-    auto& [alphas, betas, errors] = compute_columns;
-    for (auto* column : {&alphas, &betas, &errors}) column->resize(rows.size());
-    for (size_t r = 0; r < rows.size(); ++r) {
-      alphas[r] = rows[r].log_compute ? share * ByAlpha(r) : 0;
-      betas[r] = rows[r].log_compute ? share * ByBeta(r) : 0;
-      errors[r] = residuals[r];
-    }
-    linear[0][kComputeAlpha] = Norm(std::span<const double>(alphas));
-    linear[0][kComputeBeta] = TakeOut(alphas, linear[0][kComputeAlpha], &betas);
-    linear[0][kNumParameters] = TakeOut(alphas, linear[0][kComputeAlpha], &errors);
-    linear[1][kComputeBeta] = Norm(std::span<const double>(betas));
-    linear[1][kNumParameters] = TakeOut(betas, linear[1][kComputeBeta], &errors);
-  }
-
-  // Takes out of `column` what it has in the direction of `axis`. Returns: how much that was.
-  static double TakeOut(const std::vector<double>& axis, double length, std::vector<double>* column) {
-    if (length == 0) return 0;
-    double along = 0;
-    for (size_t r = 0; r < axis.size(); ++r) along += axis[r] * (*column)[r];
-    along /= length;
-    const double part = along / length;
-    for (size_t r = 0; r < axis.size(); ++r) (*column)[r] -= part * axis[r];
-    return along;
-  }
-
-  static constexpr size_t kNumRegularized = 3;
-  std::array<std::vector<double>, 3> compute_columns;  // scratch: derivatives by both variables, and errors
 };
 
+void SolveSquares(SpeedResiduals& residuals, VectorXd& variables) {
+  Eigen::LevenbergMarquardt<SpeedResiduals> solver(residuals);
+  solver.parameters.maxfev = kEvaluationsMax;
+  solver.parameters.ftol = solver.parameters.xtol = kSolveTolerance;
+  solver.minimize(variables);
+}
+
 // Minimises the sum of both root mean squares and the regularization by squares with weights from the solve before.
-Variables SolveRoots(SpeedResiduals residuals) {
-  Variables variables = StartVariables();
-  LeastSquares<kNumParameters, SpeedResiduals> solver(
-      residuals, {.tolerance = kSolveTolerance, .evaluations_max = kEvaluationsMax});
+VectorXd SolveRoots(SpeedResiduals residuals) {
+  VectorXd variables = StartVariables();
   for (int round = 0; round < kNumSolvesMax; ++round) {
-    solver.Minimize(&variables);
+    SolveSquares(residuals, variables);
     residuals.LookAt(variables);
     double compute = 0;
     double total = 0;

@@ -7,9 +7,9 @@
 // Method      T_c = alpha_c + beta_c m;  T_n = 0 for k = 1, else alpha + beta max(k - 2, 0) of `inside` for n = 1, of
 //             `across` for n > 1;  T = s T_c + (T_c^gamma + T_n^gamma)^(1/gamma), 1 <= gamma <= 10.
 //             Least sum of the root mean squares of the logarithmic errors of T_c and of T's last summand, 1e-3
-//             (gamma - 1)^2 and 1e-2 (beta / alpha)^2, by Levenberg-Marquardt (least_squares.h) on reweighted squares;
-//             bounds by substitution. Before the first measurement on several nodes, `across` is 1.1 x `inside`.
-// Cost        at most 12 solves, some 75 iterations together, each O(rows): 0.2 ms for 15 observations.
+//             (gamma - 1)^2 and 1e-2 (beta / alpha)^2, by Levenberg-Marquardt (Eigen) on reweighted squares; bounds by
+//             substitution. Before the first measurement on several nodes, `across` is 1.1 x `inside`.
+// Cost        at most 12 solves, some 30 iterations together, each O(rows): 1 ms for 15 observations.
 // Guarantees  no parameter is negative, so no time is; T lies between max(T_c, T_n) and T_c + T_n for s = 0.
 // Differs     Levenberg-Marquardt where the published fit uses bounded quasi-Newton; the objective is the same.
 // Reference   Qiao et al., Pollux, OSDI 2021, section 4.1.
