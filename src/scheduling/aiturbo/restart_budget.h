@@ -21,8 +21,9 @@
 //             5. overdue  and beyond B whenever it has kept its size for E / 3, and a change makes it at least twice as
 //                         fast: restarts that others made must not bind it for ever. E grows by a half from one such
 //                         change to the next.
-//             6. turns    from 3/4 B on it has its size for L / (B - n) after each change, whatever comes but aged and
-//                         protected jobs, so that L / (B - n) never grows, and the last restart is followed by the end.
+//             6. turns    from 3/4 B on it has its size for L / (B - n), L as it is now, after each change, whatever
+//                         comes but aged and protected jobs: for 1 / (B - n + 1) of what was left at the change, the
+//                         last ones for half of it.
 //                         All such jobs together have half of their fair shares for that: who runs longest has as much
 //                         of it as it has GPUs, the next one what is left; one that waits starts when there is enough
 //                         for it, or nobody else has a turn. Who has up to twice what is left keeps all of it, so that
@@ -30,8 +31,8 @@
 //             A job whose nodes failed starts as if it had few restarts. One of unknown length keeps its size anyway,
 //             and is only stopped; from B on it goes before others.
 // Guarantees  while there is room for turns, restarts beyond B are escapes, at most log2(1 + L / E) of them, or
-//             overdue, at most one for each growth of E by a half, or make room for aged jobs, or follow a loss of
-//             nodes.
+//             overdue, at most one for each growth of E by a half, or follow them once half of what was left then is
+//             done, or make room for aged jobs, or follow a loss of nodes.
 // Differs     the budget of the companion specification refills with the hours run; a total needs no clock, and is what
 //             an owner would ask for.
 // Reference   our own design; what each part brings: docs/papers/aiturbo.md.
