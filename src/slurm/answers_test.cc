@@ -144,19 +144,34 @@ TEST(AnswersTest, WhatIsNoAnswerIsAnError) {
   }
   EXPECT_THAT(ReadJobsJson(R"({"errors": [{"error": "no such job"}], "jobs": []})").status().message(),
               HasSubstr("no such job"));
-  for (const char* text : {"7|N/A", "x|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|None|(null)",
-                           "7|N/A|N/A||RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|None|(null)",
-                           "7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h[|None|(null)"}) {
+  for (const char* text : {"7|N/A", "x|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|None|(null)|end-of-job",
+                           "7|N/A|N/A||RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|None|(null)|end-of-job",
+                           "7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h[|None|(null)|end-of-job"}) {
     EXPECT_EQ(ReadJobLines(text).status().code(), StatusCode::kInvalidArgument) << text;
   }
-  EXPECT_THAT(ReadJobLines("\nslurm_load_jobs error").status().message(), HasSubstr("line 2: expected 20 fields"));
+  EXPECT_THAT(ReadJobLines("\nslurm_load_jobs error").status().message(),
+              HasSubstr("line 1: expected the end of a job"));
   EXPECT_FALSE(ReadNodeLines("State=IDLE NodeName=h0").ok());
   EXPECT_FALSE(ReadNodeLines("NodeName=h0 Gres=gpu:1").ok());
 }
 
+// Whatever operators, or a plugin of theirs, have written there: it is that job's comment, and no other job.
+TEST(AnswersTest, CommentsOfOperatorsMayHaveLines) {
+  const std::string begin = "|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|None|";
+  for (const std::string comment : {"x\nfairlead:v1 nodes=1-3", "a|b\n\n9|N/A|N/A|", "", "|end-of\n-job", " \n "}) {
+    const auto jobs = ReadJobLines("7" + begin + comment + "|end-of-job\n8" + begin + "(null)|end-of-job\n");
+    ASSERT_TRUE(jobs.ok()) << jobs.status().message();
+    EXPECT_THAT(Ids(*jobs), ElementsAre(7, 8));
+    EXPECT_EQ((*jobs)[0].admin_comment, comment);
+  }
+  EXPECT_FALSE(ReadJobLines("7" + begin + "cut off").ok());
+  EXPECT_FALSE(ReadJobLines("7" + begin + "x|end-of-job\n8|N/A").ok());
+}
+
 TEST(AnswersTest, HowLongAJobRuns) {
   const auto read = [](const std::string& time, const std::string& state = "RUNNING") {
-    return (*ReadJobLines("7|N/A|N/A|0|" + state + "|0|1|1|1|1|1|1|1|1|0|" + time + "|train|h0|None|(null)"))[0]
+    return (*ReadJobLines("7|N/A|N/A|0|" + state + "|0|1|1|1|1|1|1|1|1|0|" + time +
+                          "|train|h0|None|(null)|end-of-job"))[0]
         .run_time;
   };
   EXPECT_EQ(read("0:00"), SimDuration(0));

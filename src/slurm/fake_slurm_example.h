@@ -259,7 +259,7 @@ class FakeSlurm : public Programs {
   }
 
   static std::string LineOf(uint32_t id, const FakeJob& j) {
-    return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|1|{}|0:{}|train|{}|{}|{}\n", id,
+    return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|1|{}|0:{}|train|{}|{}|{}|end-of-job\n", id,
                        j.is_array ? "1-2" : "N/A", j.is_het ? "6" : "N/A", j.owner, j.state, j.restarts,
                        j.is_held ? "0" : "4294901759", j.may_requeue ? 1 : 0, j.starts == 0 ? j.low : j.num_nodes,
                        j.starts == 0 ? j.high : j.num_nodes, j.cpus, j.tasks, j.tasks_per_node, j.nice, j.run_s,

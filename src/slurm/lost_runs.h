@@ -1,8 +1,8 @@
 // Runs that Slurm believes in, and of which no process is left.
 //
 // Problem     a slurmd that is killed with the order to start a job has forgotten it, and slurmctld, or one that has
-//             forgotten the end of a run, goes on to believe that the job runs: until a node registers next, which may
-//             take half an hour (22.05.8). Its hosts are lost for as long.
+//             forgotten the end of a run, goes on to believe that the job runs: until a node registers next. That took
+//             longer than four minutes (22.05.8). Its hosts are lost for as long.
 // Method      a run is lost if the agents of all of its hosts tell which jobs Slurm has processes of there
 //             (service/agent/slurm_jobs.h), and none of them tells this one, at each look for long enough. A job that
 //             begins has no process either while a Prolog is at work: that is its reason meanwhile, and does not count.

@@ -18,7 +18,8 @@ namespace fairlead::slurm {
 const char kJobFields[] =
     "JobID:|,ArrayTaskID:|,HetJobID:|,UserID:|,State:|,RestartCnt:|,PriorityLong:|,Requeue:|,NumNodes:|,MaxNodes:|,"
     "NumCPUs:|,"
-    "NumTasks:|,NTPerNode:|,cpus-per-task:|,Nice:|,TimeUsed:|,Partition:|,NodeList:|,Reason:|,admin_comment:";
+    "NumTasks:|,NTPerNode:|,cpus-per-task:|,Nice:|,TimeUsed:|,Partition:|,NodeList:|,Reason:|,admin_comment:|end-of-"
+    "job";
 
 namespace {
 
@@ -101,6 +102,9 @@ std::optional<SimDuration> ParseTimeUsed(std::string_view text) {
 }
 
 std::string TextOrNone(std::string_view text) { return text == "(null)" ? std::string() : std::string(text); }
+
+// What a job ends with in kJobFields.
+constexpr std::string_view kEndOfJob = "|end-of-job";
 
 Result<Job> ReadJobLine(size_t number, std::string_view line) {
   std::array<std::string_view, kNumFields> fields;
@@ -205,7 +209,18 @@ Result<std::vector<Record>> ReadLines(std::string_view text, const Read& read) {
 
 }  // namespace
 
-Result<std::vector<Job>> ReadJobLines(std::string_view text) { return ReadLines<Job>(text, ReadJobLine); }
+Result<std::vector<Job>> ReadJobLines(std::string_view text) {
+  std::vector<Job> jobs;
+  for (size_t number = 1; text.find_first_not_of(" \n") != std::string_view::npos; ++number) {
+    text.remove_prefix(text.find_first_not_of(" \n"));
+    const size_t end = text.find(kEndOfJob);
+    if (end == std::string_view::npos) return LineFault(number, "the end of a job", text.substr(0, text.find('\n')));
+    FL_ASSIGN_OR_RETURN(Job job, ReadJobLine(number, text.substr(0, end)));
+    jobs.push_back(std::move(job));
+    text.remove_prefix(end + kEndOfJob.size());
+  }
+  return jobs;
+}
 
 Result<std::vector<Node>> ReadNodeLines(std::string_view text) {
   if (text.starts_with("Node ") && text.find(" not found") != std::string_view::npos) return std::vector<Node>();

@@ -3,7 +3,8 @@
 // Problem     squeue --json of 2,000 jobs is 12.7 MB and costs Slurm 1.4 s of CPU, its lines 60 kB and 0.08 s. But
 //             lines are not quoted: a job's name may hold "UserId=0", a '|', or a whole line.
 // Method      jobs: squeue with a format of ours, of fields that users can't write; reason and the operators' comment
-//             come last. Others: `scontrol show … -o`, whose text is the operators'.
+//             come last, the latter up to a word of ours: it may have several lines. Others: `scontrol show … -o`,
+//             whose text is the operators'.
 // Errors      kInvalidArgument: which line, what was expected, what was found. An answer that is not understood is
 //             none.
 #pragma once
