@@ -4,6 +4,7 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -175,3 +176,15 @@ SwitchName=spine Switches=leaf[0-1]
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
+        self.end_steps()
+
+    def end_steps(self):
+        """A step that could not tell its end to slurmctld goes on trying for hours, and looks like a job of that number."""
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                is_ours = (process / "comm").read_text() == "slurmstepd\n" and any(
+                    os.readlink(file).startswith(f"{self.folder}/") for file in (process / "fd").iterdir())
+                if is_ours:
+                    os.kill(int(process.name), signal.SIGKILL)
+            except OSError:
+                continue  # it has ended, or is another user's
