@@ -101,6 +101,8 @@ class ConnectionComparison {
   void RemoveShared();
   // Whether what single messages took longer shows in what all took.
   bool TakesLonger(const ConnectionSample& sample, double x) const;
+  // Leaves of what is slow that for which no receiver accounts.
+  void RemoveHeldUp();
   // Compares those that are slower than ever with those of their class that are not.
   void CompareWithLike();
 
@@ -195,6 +197,19 @@ bool ConnectionComparison::TakesLonger(const ConnectionSample& sample, double x)
   return added >= kAddedShareMin * (sample.uneven_seconds - (sample.slowest_seconds - normal_seconds));
 }
 
+void ConnectionComparison::RemoveHeldUp() {
+  const double as_ever_max = AsEverMax(options_);
+  const double effect = std::log1p(options_.matrix.effect_min);
+  for (size_t i = 0; i < samples_.size(); ++i) {
+    ConnectionDelay& delay = delays_.of[i];
+    if (!delay.is_known || delay.x < as_ever_max || samples_[i].held_seconds <= 0) continue;
+    const double left = 1 - samples_[i].held_seconds / std::exp(samples_[i].log_seconds);
+    const double sure_x = left > 0 ? delay.x + std::log(left) : -kInfinite;
+    delay.is_known = sure_x >= effect;
+    delay.x = delay.is_known ? sure_x : 0;
+  }
+}
+
 void ConnectionComparison::CompareWithLike() {
   const double effect = std::log1p(options_.matrix.effect_min);
   const auto is_slower = [effect](const ConnectionDelay& delay) { return delay.is_known && delay.x >= effect; };
@@ -219,6 +234,7 @@ void ConnectionComparison::CompareWithLike() {
 ConnectionDelays ConnectionComparison::Compare() {
   CompareWithNormal();
   RemoveShared();
+  RemoveHeldUp();
   for (size_t i = 0; i < samples_.size(); ++i) {
     const ConnectionSample& sample = samples_[i];
     const bool counts = sample.uneven_share > 0 && TakesLonger(sample, delays_.of[i].x);

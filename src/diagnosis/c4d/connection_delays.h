@@ -6,7 +6,9 @@
 // Method      1. x against what is normal for the connection; without that, against the median of its class;
 //             2. unless some are as ever, x relative to the present normal;
 //             3. single messages that are slow count only as far as that shows in the time of all;
-//             4. if some are slower by the least effect: by how much beyond the slowest of the class that are not, or,
+//             4. of a slower one only what its receiver does not account for is sure. Where that is less than the least
+//                effect, nothing is known of it: it may be as ever, or slow behind a receiver that is busy;
+//             5. if some are slower by the least effect: by how much beyond the slowest of the class that are not, or,
 //                without a normal of its own, beyond all others of the class.
 // Cost        O(connections).
 // Guarantees  a pure function; a slowdown of all by one factor changes nothing.

@@ -82,6 +82,19 @@ TEST_F(ConnectionDelaysTest, ThoseWithoutTheirLikeAreNotKnown) {
   EXPECT_EQ(delay.beyond_like, std::numeric_limits<double>::infinity());
 }
 
+TEST_F(ConnectionDelaysTest, WhatAReceiverMayHaveHeldUpIsNotSure) {
+  std::vector<ConnectionSample> samples = Ring({3, 3, 3, 1.05, 1, 1, 1, 1}, 1);
+  samples[0].held_seconds = 0.001;
+  samples[1].held_seconds = 0.0019;
+  samples[2].held_seconds = 0.1;
+  samples[3].held_seconds = 0.1;
+  const ConnectionDelays delays = Compare(samples);
+  EXPECT_NEAR(delays.of[0].x, std::log(2), 1e-9);
+  EXPECT_FALSE(delays.of[1].is_known) << "1.1 ms are left, and they may be as ever or not";
+  EXPECT_FALSE(delays.of[2].is_known);
+  EXPECT_NEAR(delays.of[3].x, std::log(1.05), 1e-9) << "it is as ever without any excuse";
+}
+
 TEST_F(ConnectionDelaysTest, LocalOnesAreNotComparedWithThoseAcrossSwitches) {
   for (uint32_t rank = 0; rank < 8; ++rank) layout_.ranks[rank].leaves = {model::LeafId(rank / 2)};
   // Ranks 0, 2, 4 and 6 send to their neighbour at the switch, the others to another switch, four pairs of them.

@@ -10,6 +10,8 @@ namespace {
 constexpr uint32_t kUnevenReportsMin = 3;
 // What has been slower than its class in so many windows, and could not be named, is so by nature.
 constexpr uint32_t kOddWindowsMin = 5;
+// Messages of a connection that a receiver has buffers for, at least: NCCL has eight steps, a ring's message takes two.
+constexpr double kBuffersMin = 4;
 
 }  // namespace
 
@@ -36,6 +38,7 @@ void MeasuredConnections::Add(const model::RankReport& report) {
       Connection& connection = Find(key.peer, sending);
       connection.received += static_cast<double>(record.messages);
       connection.received_seconds += record.wait_for_peer.seconds().value();
+      connection.untaken_seconds += record.wait_for_gpu.seconds().value();
       continue;
     }
     Connection& connection = Find(report.rank, key);
@@ -43,6 +46,7 @@ void MeasuredConnections::Add(const model::RankReport& report) {
     const double usual_seconds = is_known ? std::exp(connection.normal) / connection.usual_bytes : 0;
     connection.fit.Add(record, options_.added_delay_min, is_known ? connection.normal_ratios.usual() : 0,
                        usual_seconds);
+    connection.unready_seconds += record.wait_for_peer.seconds().value();
   }
 }
 
@@ -50,6 +54,12 @@ double MeasuredConnections::AwaitedShare(const Connection& connection) {
   if (connection.received == 0 || connection.received_seconds <= 0) return 1;
   const double awaited = connection.received_seconds / connection.received;
   return std::min(1.0, awaited / connection.fit.mean_seconds());
+}
+
+double MeasuredConnections::HeldSeconds(const Connection& connection) {
+  if (connection.received == 0) return 0;
+  const double untaken = connection.untaken_seconds / connection.received;
+  return untaken / kBuffersMin - connection.unready_seconds / static_cast<double>(connection.fit.messages());
 }
 
 ConnectionSample MeasuredConnections::SampleOf(model::RankId source, uint32_t position) const {
@@ -71,6 +81,7 @@ ConnectionSample MeasuredConnections::SampleOf(model::RankId source, uint32_t po
           .uneven_share = fit.uneven_reports() >= kUnevenReportsMin && awaited == 1 ? fit.UnevenShare() : 0,
           .slowest_seconds = fit.slowest_seconds(),
           .uneven_seconds = fit.uneven_seconds(),
+          .held_seconds = std::max(0.0, HeldSeconds(connection) - (HasNormal(connection) ? connection.normal_held : 0)),
           .ratios = fit.slowest_ratios()};
 }
 
@@ -89,11 +100,13 @@ std::vector<ConnectionSample> MeasuredConnections::TakeWindow(std::span<const do
       if (connection.fit.messages() >= options_.messages_min) {
         if (connection.normal_count == 0) connection.usual_bytes = connection.fit.mean_bytes();
         ConnectionSample& sample = samples.emplace_back(SampleOf(model::RankId(rank), position));
-        const double excuse = std::max(lateness_of(sample.source), lateness_of(sample.key.peer));
+        const double excuse =
+            std::max({lateness_of(sample.source), lateness_of(sample.key.peer), sample.held_seconds * sample.messages});
         if (sample.uneven_seconds <= excuse) sample.uneven_share = 0;
       }
       connection.fit = {};
       connection.received = connection.received_seconds = 0;
+      connection.untaken_seconds = connection.unready_seconds = 0;
     }
   }
   return samples;
@@ -105,6 +118,7 @@ void MeasuredConnections::Learn(const ConnectionSample& sample, bool is_slow) {
   if (is_slow && ++connection.odd_windows < kOddWindowsMin) return;
   const double count = ++connection.normal_count;
   connection.normal += (sample.log_seconds - connection.normal) / count;
+  connection.normal_held += (sample.held_seconds - connection.normal_held) / count;
   connection.normal_error_2 =
       (std::pow(count - 1, 2) * connection.normal_error_2 + sample.error_2) / std::pow(count, 2);
   connection.normal_ratios.Add(sample.ratios);

@@ -3,6 +3,10 @@
 // Method      the mean of log time of a message of the usual size over the first windows without a suspect, its error,
 //             and how much the slowest messages stand out (TransferFit). What is slower than its class and could not be
 //             named for some windows is so by nature: then that is normal for it.
+//             A sender on sockets does not see that the receiver has no buffer: to it such a message is on the wire. It
+//             waits only while all of the receiver's buffers hold data that its GPU has not taken; so of what messages
+//             take longer, the receiver may account for as much as they waited for its GPU beyond normal, divided by
+//             the number of buffers, less what the sender did see.
 // Cost        O(records of a report) a report, O(connections) a window; about 200 bytes a connection.
 // Guarantees  repeated reports change nothing; order of reports changes nothing.
 #pragma once
@@ -35,6 +39,8 @@ struct ConnectionSample {
   double uneven_share = 0;     // of reports, if several are and no end's lateness covers it
   double slowest_seconds = 0;  // of one message
   double uneven_seconds = 0;   // by which slowest messages of these took longer than usual
+  // Of the time of each message: for so long the receiver, which had not taken others, may have held it up.
+  double held_seconds = 0;
   SlowestRatios ratios;
 };
 
@@ -58,13 +64,16 @@ class MeasuredConnections {
   struct Connection {
     model::ConnectionKey key;
     TransferFit fit;
-    // As its receiver sees them in this window: messages, and seconds of waiting for them.
+    // As its receiver sees them in this window: messages, seconds of waiting for them, and until its GPU took them.
     double received = 0;
     double received_seconds = 0;
+    double untaken_seconds = 0;
+    double unready_seconds = 0;  // for which its sender saw that the receiver was not ready
     // What is normal for it: mean of log seconds at `usual_bytes` over `normal_count` windows.
     double normal = 0;
     double normal_error_2 = 0;
     SlowestRatios normal_ratios;
+    double normal_held = 0;  // seconds a message, mean of the same windows
     double usual_bytes = 0;
     uint32_t normal_count = 0;
     uint32_t odd_windows = 0;  // slower than its class, and no finding
@@ -74,6 +83,8 @@ class MeasuredConnections {
   Connection& Find(model::RankId rank, const model::ConnectionKey& key);
   // Share of the time that its messages take in which the receiver waits for them; 1: all, or not known.
   static double AwaitedShare(const Connection& connection);
+  // Seconds for which a message was held up by its receiver, unseen by its sender; with what is normal.
+  static double HeldSeconds(const Connection& connection);
   ConnectionSample SampleOf(model::RankId source, uint32_t position) const;
 
   const SlowOptions options_;

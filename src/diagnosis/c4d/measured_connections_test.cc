@@ -17,8 +17,9 @@ using testing::IsEmpty;
 class MeasuredConnectionsTest : public ::testing::Test {
  protected:
   // 40 messages of 1 MB from rank 0, each in that time, one of them in `slowest_ms`.
-  void Report(uint32_t peer, double ms, double slowest_ms = 0, uint64_t messages = 40) {
+  void Report(uint32_t peer, double ms, double slowest_ms = 0, uint64_t messages = 40, double unready_ms = 0) {
     model::ConnectionRecord record;
+    record.wait_for_peer = SimDuration::FromSeconds(Seconds(static_cast<double>(messages) * unready_ms / 1000));
     record.key.peer = RankId(peer);
     record.messages = messages;
     record.bytes = messages * 1'000'000;
@@ -32,14 +33,15 @@ class MeasuredConnectionsTest : public ::testing::Test {
     connections_.Add(report);
     connections_.Add(report);  // repeated reports change nothing
   }
-  // The other end of these messages: it waits so long for each.
-  void ReportReceived(uint32_t peer, double ms, uint64_t messages = 40) {
+  // The other end of these messages: it waits so long for each, and its GPU takes it so long after that.
+  void ReportReceived(uint32_t peer, double ms, uint64_t messages = 40, double untaken_ms = 0) {
     model::ConnectionRecord record;
     record.key.direction = model::Direction::kReceive;
     record.key.peer = RankId(0u);
     record.messages = messages;
     record.bytes = messages * 1'000'000;
     record.wait_for_peer = SimDuration::FromSeconds(Seconds(static_cast<double>(messages) * ms / 1000));
+    record.wait_for_gpu = SimDuration::FromSeconds(Seconds(static_cast<double>(messages) * untaken_ms / 1000));
     model::RankReport report;
     report.rank = RankId(peer);
     report.number = number_++;
@@ -101,6 +103,24 @@ TEST_F(MeasuredConnectionsTest, AMessageTakesNoLongerThanItsReceiverWaits) {
   }
   Report(1, 10);
   EXPECT_NEAR(std::exp(connections_.TakeWindow({}).front().log_seconds), 0.01, 1e-9) << "of this window only";
+}
+
+// Four buffers are full while a message waits for one of them.
+TEST_F(MeasuredConnectionsTest, AReceiverHoldsUpAFourthOfWhatItDoesNotTake) {
+  const auto held_ms = [&](double untaken_ms, double unready_ms) {
+    Report(1, 10, 10, 40, unready_ms);
+    ReportReceived(1, 300, 30, untaken_ms);
+    const ConnectionSample sample = connections_.TakeWindow({}).front();
+    connections_.Learn(sample, false);
+    return 1000 * sample.held_seconds;
+  };
+  EXPECT_NEAR(held_ms(8, 0), 2, 1e-6);
+  EXPECT_NEAR(held_ms(8, 1.5), 0.5, 1e-6) << "what the sender has seen is not on the wire";
+  EXPECT_NEAR(held_ms(8, 0), 0.75, 1e-6) << "beyond the mean of two windows, which is normal";
+  EXPECT_EQ(held_ms(1, 0), 0);
+  EXPECT_EQ(held_ms(0, 20), 0);
+  Report(1, 10);
+  EXPECT_EQ(connections_.TakeWindow({}).front().held_seconds, 0) << "of this window only";
 }
 
 TEST_F(MeasuredConnectionsTest, ALateReceiverLosesNoMessages) {

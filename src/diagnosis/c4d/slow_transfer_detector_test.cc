@@ -380,6 +380,36 @@ TEST_F(AllToAllTest, WhatChangesElsewhereIsNoFindingBesideASlowConnection) {
   EXPECT_EQ(suspects[0].culprits[0].peer, RankId(5));
 }
 
+// As NCCL reports it of a job whose messages go through sockets: all come late to the all-reduce because rank 5 does,
+// which waits for rank 1's messages. Meanwhile rank 5 takes nothing of what rank 4 sends around the ring, and once its
+// buffers are full rank 4's messages seem to be on the wire, for longer than the others.
+TEST_F(AllToAllTest, TheWayIntoARankThatDoesNotTakeIsNotSlow) {
+  LearnNormal();
+  const auto window = [&](const Factors& factors, SimDuration untaken) {
+    for (int second = 0; second < 10; ++second) {
+      std::vector<RankReport> reports = Second(factors);
+      ConnectionRecord& received = reports[5].connections.emplace_back();
+      received.key = reports[4].connections.front().key;  // to rank 5
+      received.key.direction = model::Direction::kReceive;
+      received.key.peer = RankId(4);
+      received.messages = 40;
+      received.wait_for_gpu = untaken * received.messages;
+      for (const RankReport& report : reports) detector_.Add(report);
+    }
+    return detector_.EndWindow(SimTime());
+  };
+  const Factors factors = {{{1, 5}, 2.3}, {{4, 5}, 3.4}};
+  std::vector<Suspect> suspects = window(factors, SimDuration(2'000'000));  // of 0.68 ms, 0.5 ms with four buffers
+  ASSERT_EQ(suspects.size(), 1u);
+  EXPECT_EQ(suspects[0].culprits[0].rank, RankId(1));
+  EXPECT_EQ(suspects[0].culprits[0].peer, RankId(5));
+  EXPECT_TRUE(window({{{4, 5}, 3.4}}, SimDuration(2'000'000)).empty());
+  suspects = window({{{4, 5}, 3.4}}, SimDuration(400'000));
+  ASSERT_EQ(suspects.size(), 1u) << "0.1 ms is not what they take longer";
+  EXPECT_EQ(suspects[0].culprits[0].rank, RankId(4));
+  EXPECT_NEAR(suspects[0].evidence[0].value, 2.9, 0.2) << "what the receiver accounts for is left out";
+}
+
 // As in a real job: rank 1's messages to rank 2 happened to meet fewer others than those of all the rest, until one
 // rank was held up once. Since then they are like the rest.
 TEST_F(AllToAllTest, TheEndOfALuckyStreakIsNotSlow) {
