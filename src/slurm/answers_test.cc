@@ -158,7 +158,8 @@ TEST(AnswersTest, WhatIsNoAnswerIsAnError) {
 // Whatever operators, or a plugin of theirs, have written there: it is that job's comment, and no other job.
 TEST(AnswersTest, CommentsOfOperatorsMayHaveLines) {
   const std::string begin = "|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|None|";
-  for (const std::string comment : {"x\nfairlead:v1 nodes=1-3", "a|b\n\n9|N/A|N/A|", "", "|end-of\n-job", " \n "}) {
+  for (const std::string comment :
+       {"x\nfairlead:v1 nodes=1-3", "a|b\n\n9|N/A|N/A|", "", "|end-of\n-job", "x|end-of-job 9|N/A", " \n "}) {
     const auto jobs = ReadJobLines("7" + begin + comment + "|end-of-job\n8" + begin + "(null)|end-of-job\n");
     ASSERT_TRUE(jobs.ok()) << jobs.status().message();
     EXPECT_THAT(Ids(*jobs), ElementsAre(7, 8));

@@ -103,8 +103,14 @@ std::optional<SimDuration> ParseTimeUsed(std::string_view text) {
 
 std::string TextOrNone(std::string_view text) { return text == "(null)" ? std::string() : std::string(text); }
 
-// What a job ends with in kJobFields.
+// What a job ends with in kJobFields; with it the line ends.
 constexpr std::string_view kEndOfJob = "|end-of-job";
+
+size_t FindEndOfJob(std::string_view text) {
+  const size_t end = text.find(std::string(kEndOfJob) + "\n");
+  if (end != std::string_view::npos || !text.ends_with(kEndOfJob)) return end;
+  return text.size() - kEndOfJob.size();
+}
 
 Result<Job> ReadJobLine(size_t number, std::string_view line) {
   std::array<std::string_view, kNumFields> fields;
@@ -213,7 +219,7 @@ Result<std::vector<Job>> ReadJobLines(std::string_view text) {
   std::vector<Job> jobs;
   for (size_t number = 1; text.find_first_not_of(" \n") != std::string_view::npos; ++number) {
     text.remove_prefix(text.find_first_not_of(" \n"));
-    const size_t end = text.find(kEndOfJob);
+    const size_t end = FindEndOfJob(text);
     if (end == std::string_view::npos) return LineFault(number, "the end of a job", text.substr(0, text.find('\n')));
     FL_ASSIGN_OR_RETURN(Job job, ReadJobLine(number, text.substr(0, end)));
     jobs.push_back(std::move(job));
