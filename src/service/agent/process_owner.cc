@@ -1,5 +1,6 @@
 #include "service/agent/process_owner.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,9 +9,11 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <memory>
 #include <system_error>
 
 #include "base/descriptor.h"
+#include "base/whole_number.h"
 
 namespace fairlead::service {
 namespace {
@@ -82,6 +85,16 @@ Result<std::string> ReadProcFile(const std::string& path) {
   const ssize_t size = read(file.get(), bytes, sizeof(bytes));
   if (size < 0) return failure(errno);
   return std::string(bytes, static_cast<size_t>(size));
+}
+
+std::set<int32_t> ReadProcNumbers(const std::string& folder) {
+  std::set<int32_t> numbers;
+  const std::unique_ptr<DIR, int (*)(DIR*)> listed(opendir(folder.c_str()), closedir);
+  if (listed == nullptr) return numbers;
+  while (const dirent* entry = readdir(listed.get())) {
+    if (const auto number = ParseWhole<int32_t>(entry->d_name)) numbers.insert(*number);
+  }
+  return numbers;
 }
 
 std::optional<StatLine> ParseStatLine(std::string_view text) {

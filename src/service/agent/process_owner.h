@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,9 @@ namespace fairlead::service {
 // The first 4 KiB of a file of /proc/PID. Errors: kNotFound (ENOENT, ESRCH: the process is gone), kUnavailable (nothing
 // is known, as where this process has no descriptor left, or no right to look).
 Result<std::string> ReadProcFile(const std::string& path);
+
+// Entries of a folder of /proc that are numbers: processes in /proc, threads in /proc/PID/task. None: it can't be read.
+std::set<int32_t> ReadProcNumbers(const std::string& folder);
 
 // A line of /proc/PID/stat or task/TID/stat. Views of the text.
 struct StatLine {

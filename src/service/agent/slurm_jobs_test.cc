@@ -22,9 +22,10 @@ class SlurmJobsHereTest : public ::testing::Test {
     std::filesystem::create_directories(proc_ / "self");
   }
   void TearDown() override { std::filesystem::remove_all(proc_); }
-  void AddProcess(int pid, const std::string& name, const std::string& command) const {
+  void AddProcess(int pid, const std::string& name, const std::string& command, uint32_t user = 0) const {
     const std::filesystem::path folder = proc_ / std::to_string(pid);
     std::filesystem::create_directories(folder);
+    std::ofstream(folder / "status") << "Name:\t" << name << "\nUid:\t" << user << '\t' << user << "\t0\t0\n";
     std::ofstream(folder / "comm") << name << "\n";
     std::ofstream(folder / "cmdline") << command;
   }
@@ -41,6 +42,15 @@ TEST_F(SlurmJobsHereTest, StepsTellTheirJobs) {
   AddProcess(14, "slurmstepd", "/usr/sbin/slurmstepd");  // it begins
   AddProcess(15, "slurmstepd", "slurmstepd: [x.batch]");
   EXPECT_THAT(SlurmJobsHere(proc_).Look(SimTime()), Optional(ElementsAre(8u, 4711u)));
+}
+
+// Only those of root, and of this process's user, are believed.
+TEST_F(SlurmJobsHereTest, ProcessesOfOthersMayHaveAnyName) {
+  AddProcess(10, "slurmstepd", "slurmstepd: [7.batch]", geteuid() + 1);
+  AddProcess(2, "slurmd", "/usr/sbin/slurmd", geteuid() + 1);
+  EXPECT_EQ(SlurmJobsHere(proc_).Look(SimTime()), std::nullopt);
+  AddProcess(3, "slurmd", "/usr/sbin/slurmd", geteuid());
+  EXPECT_THAT(SlurmJobsHere(proc_).Look(SimTime()), Optional(IsEmpty()));
 }
 
 // What is not seen is not known to be absent.

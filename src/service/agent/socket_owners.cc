@@ -82,12 +82,8 @@ std::vector<agent::SocketOwner> FindSocketOwners(std::span<const uint64_t> inode
                                                  JobIdentifier* jobs, SimTime at) {
   std::set<uint64_t> wanted(inodes.begin(), inodes.end());
   std::vector<agent::SocketOwner> owners;
-  const Folder processes(opendir("/proc"));
-  if (processes == nullptr) return owners;
-  while (const dirent* entry = readdir(processes.get())) {
-    const int32_t pid = std::atoi(entry->d_name);
+  for (const int32_t pid : ReadProcNumbers("/proc")) {
     if (wanted.empty()) break;
-    if (pid <= 0) continue;
     const Wishes wishes = WishesOf(pid);
     if (!shm::IsProcessJobName(wishes.job) || !HasLibrary(pid)) continue;
     if (!IsSameFile(fmt::format("/proc/{}/root/{}", pid, wishes.agent_socket), agent_socket)) continue;

@@ -1,14 +1,10 @@
 #include "service/agent/thread_groups.h"
 
-#include <dirent.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
-#include <memory>
 #include <optional>
-#include <set>
 #include <tuple>
 
 #include "base/printable_ascii.h"
@@ -44,19 +40,6 @@ ThreadState StateOf(char letter) {
   }
 }
 
-std::set<int32_t> ListThreads(const std::string& folder) {
-  std::set<int32_t> threads;
-  const std::unique_ptr<DIR, int (*)(DIR*)> listed(opendir(folder.c_str()), closedir);
-  if (listed == nullptr) return threads;
-  while (const dirent* entry = readdir(listed.get())) {
-    const std::string_view name = entry->d_name;
-    int32_t thread = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), thread);
-    if (error == std::errc() && end == name.data() + name.size()) threads.insert(thread);
-  }
-  return threads;
-}
-
 std::string PlaceOf(const std::string& folder) {
   if (const auto stack = ReadProcFile(folder + "/stack"); stack.ok()) return ParseKernelStack(*stack);
   const auto function = ReadProcFile(folder + "/wchan");
@@ -90,7 +73,7 @@ ProcessThreads ReadThreads(const std::string& proc_folder, int32_t pid, uint32_t
   ProcessThreads threads;
   std::map<std::tuple<std::string, ThreadState, std::string>, model::ThreadGroup> groups;
   const std::string tasks = fmt::format("{}/{}/task", proc_folder, pid);
-  for (const int32_t thread : ListThreads(tasks)) {
+  for (const int32_t thread : ReadProcNumbers(tasks)) {
     if (threads.num_read == num_max) break;
     const std::string folder = fmt::format("{}/{}", tasks, thread);
     const auto stat = ReadProcFile(folder + "/stat");
