@@ -52,11 +52,18 @@ class JobAllocatorTest : public ::testing::Test {
     traffic_ = traffic::CreatePolicy("ecmp", {}).value();
   }
 
-  std::unique_ptr<ClusterController> Create(std::string_view policy) {
+  AllocationOptions Options(std::string_view policy, decltype(AllocationOptions::observer) observer = {}) {
     policy_ = scheduling::CreateAllocationPolicy(policy, 1).value();
+    AllocationOptions options;
+    options.policy = policy_.get();
+    options.speeds = SpeedsOfProfiles(ProfileOf);
+    options.observer = std::move(observer);
+    return options;
+  }
+
+  std::unique_ptr<ClusterController> Create(std::string_view policy) {
     ControllerOptions options;
-    options.allocation.policy = policy_.get();
-    options.allocation.speeds = SpeedsOfProfiles(ProfileOf);
+    options.allocation = Options(policy);
     const auto iterations = [](const model::Job& job, const model::Placement& placement) -> Result<model::Iteration> {
       if (job.name == "bad") return InvalidArgument("bad model");
       model::Iteration iteration;
@@ -64,6 +71,12 @@ class JobAllocatorTest : public ::testing::Test {
       return iteration;
     };
     return std::make_unique<ClusterController>(fabric_, *placement_, *traffic_, iterations, options);
+  }
+
+  static auto KeptIn(std::vector<scheduling::AllocationSnapshot>* seen) {
+    return [seen](const scheduling::AllocationSnapshot& snapshot, const scheduling::AllocationPlan&) {
+      seen->push_back(snapshot);
+    };
   }
 
   static model::Job MakeJob(uint32_t id, uint32_t gpus, std::vector<uint32_t> sizes, double arrival_s = 0) {
@@ -229,13 +242,7 @@ TEST_F(JobAllocatorTest, ContentionThatIsMeasuredMakesAiturboLeaveTheNetwork) {
 
 TEST_F(JobAllocatorTest, TellsThePolicyWhatIsLeftOnceItCanBeForeseen) {
   std::vector<scheduling::AllocationSnapshot> seen;
-  policy_ = scheduling::CreateAllocationPolicy("aiturbo", 1).value();
-  AllocationOptions options;
-  options.policy = policy_.get();
-  options.speeds = SpeedsOfProfiles(ProfileOf);
-  options.observer = [&](const scheduling::AllocationSnapshot& snapshot, const scheduling::AllocationPlan&) {
-    seen.push_back(snapshot);
-  };
+  const AllocationOptions options = Options("aiturbo", KeptIn(&seen));
   JobAllocator allocator(fabric_, options);
   model::Job job = MakeJob(0, 8, {});
   job.elasticity.predictable_after = 0.5;
@@ -265,13 +272,7 @@ TEST_F(JobAllocatorTest, TellsThePolicyWhatIsLeftOnceItCanBeForeseen) {
 // A cluster on which changes fail: what is so counts, not what was decided.
 TEST_F(JobAllocatorTest, WhereAJobIsInTruthCounts) {
   std::vector<scheduling::AllocationSnapshot> seen;
-  policy_ = scheduling::CreateAllocationPolicy("fcfs", 1).value();
-  AllocationOptions options;
-  options.policy = policy_.get();
-  options.speeds = SpeedsOfProfiles(ProfileOf);
-  options.observer = [&](const scheduling::AllocationSnapshot& snapshot, const scheduling::AllocationPlan&) {
-    seen.push_back(snapshot);
-  };
+  const AllocationOptions options = Options("fcfs", KeptIn(&seen));
   JobAllocator allocator(fabric_, options);
   ASSERT_TRUE(allocator.Submit(MakeJob(0, 8, {}), At(0)).ok());
   const std::vector<AllocationChange> started = allocator.Decide(At(0));
@@ -313,10 +314,7 @@ TEST_F(JobAllocatorTest, WhereAJobIsInTruthCounts) {
 TEST_F(JobAllocatorTest, PinnedJobsKeepWhatTheyHoldAndArePromised) {
   for (const std::string_view policy : scheduling::AllocationPolicyNames()) {
     SCOPED_TRACE(policy);
-    policy_ = scheduling::CreateAllocationPolicy(policy, 1).value();
-    AllocationOptions options;
-    options.policy = policy_.get();
-    options.speeds = SpeedsOfProfiles(ProfileOf);
+    const AllocationOptions options = Options(policy);
     JobAllocator allocator(fabric_, options);
     ASSERT_TRUE(allocator.Submit(MakeJob(0, 8, {8, 16, 32}), At(0)).ok());
     allocator.Adopt(JobFound{JobId(0), {{HostId(0), 8, 0}}}, At(0));
@@ -339,11 +337,7 @@ TEST_F(JobAllocatorTest, PinnedJobsKeepWhatTheyHoldAndArePromised) {
 
 TEST_F(JobAllocatorTest, WhatWasDecidedWithoutAJobIsLookedAtAnewOnceItIsFree) {
   size_t num_asked = 0;
-  policy_ = scheduling::CreateAllocationPolicy("fcfs", 1).value();
-  AllocationOptions options;
-  options.policy = policy_.get();
-  options.speeds = SpeedsOfProfiles(ProfileOf);
-  options.observer = [&](const auto&, const auto&) { ++num_asked; };
+  const AllocationOptions options = Options("fcfs", [&](const auto&, const auto&) { ++num_asked; });
   JobAllocator allocator(fabric_, options);
   ASSERT_TRUE(allocator.Submit(MakeJob(0, 24, {}), At(0)).ok());
   ASSERT_EQ(allocator.Decide(At(0)).size(), 1u);
@@ -368,11 +362,7 @@ TEST_F(JobAllocatorTest, WhatWasDecidedWithoutAJobIsLookedAtAnewOnceItIsFree) {
 // stop has what it still holds.
 TEST_F(JobAllocatorTest, WhatAPinnedJobHoldsCounts) {
   std::vector<scheduling::AllocationSnapshot> seen;
-  policy_ = scheduling::CreateAllocationPolicy("fcfs", 1).value();
-  AllocationOptions options;
-  options.policy = policy_.get();
-  options.speeds = SpeedsOfProfiles(ProfileOf);
-  options.observer = [&](const auto& snapshot, const auto&) { seen.push_back(snapshot); };
+  const AllocationOptions options = Options("fcfs", KeptIn(&seen));
   JobAllocator allocator(fabric_, options);
   ASSERT_TRUE(allocator.Submit(MakeJob(0, 16, {}), At(0)).ok());
   ASSERT_EQ(allocator.Decide(At(0)).size(), 1u);
@@ -392,13 +382,7 @@ TEST_F(JobAllocatorTest, WhatAPinnedJobHoldsCounts) {
 // An allocator that begins beside running jobs is told what they have had, and asks its policy as the one before it.
 TEST_F(JobAllocatorTest, AnotherAllocatorGoesOnWithAJob) {
   std::vector<scheduling::AllocationSnapshot> seen;
-  policy_ = scheduling::CreateAllocationPolicy("fcfs", 1).value();
-  AllocationOptions options;
-  options.policy = policy_.get();
-  options.speeds = SpeedsOfProfiles(ProfileOf);
-  options.observer = [&](const scheduling::AllocationSnapshot& snapshot, const scheduling::AllocationPlan&) {
-    seen.push_back(snapshot);
-  };
+  const AllocationOptions options = Options("fcfs", KeptIn(&seen));
   JobAllocator first(fabric_, options);
   ASSERT_TRUE(first.Submit(MakeJob(0, 8, {}), At(0)).ok());
   ASSERT_EQ(first.Decide(At(0)).size(), 1u);
@@ -486,10 +470,7 @@ TEST_F(JobAllocatorTest, HostsComeAndGoUnderAnyPolicy) {
 // Four hosts of 8 GPUs, each with a job of 8. The host of the longest drains, and a short job comes, which under SRTF
 // goes before it. The longest stays where it is, as nobody else may have its GPUs.
 TEST_F(JobAllocatorTest, StoppingAJobOnDrainingHostsFreesNothing) {
-  policy_ = scheduling::CreateAllocationPolicy("srtf", 1).value();
-  AllocationOptions options;
-  options.policy = policy_.get();
-  options.speeds = SpeedsOfProfiles(ProfileOf);
+  const AllocationOptions options = Options("srtf");
   JobAllocator allocator(fabric_, options);
   const auto submit = [&](uint32_t id, uint64_t iterations, double now_s) {
     model::Job job = MakeJob(id, 8, {}, now_s);

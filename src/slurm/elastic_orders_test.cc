@@ -75,6 +75,15 @@ class ElasticOrdersTest : public testing::Test {
     options_.patience = SimDuration::FromSeconds(Seconds(60));
   }
 
+  // Another Slurm, of which nothing is kept and nothing was said.
+  void BeginAnew() {
+    slurm_ = FakeSlurm(kHosts);
+    memory_ = store::MemoryStore();
+    trainings_.clear();
+    notes_.clear();
+    changes_.clear();
+    stopped_.clear();
+  }
   void Add(uint32_t id, FakeJob job, double steps = 0) {
     if (steps > 0) {
       job.comment = fmt::format(R"({{"fairlead": {{"steps": {:.0f}, "progress": "/steps"}}}})", steps);
@@ -343,10 +352,7 @@ TEST_F(ElasticOrdersTest, AJobThatIsStartedAgainMeanwhileIsNotWaitedFor) {
 TEST_F(ElasticOrdersTest, ARunWithoutAStepIsNotAskedForACheckpoint) {
   for (const bool knows_run : {true, false}) {
     SCOPED_TRACE(knows_run);
-    slurm_ = FakeSlurm(kHosts);
-    memory_ = store::MemoryStore();
-    trainings_.clear();
-    stopped_.clear();
+    BeginAnew();
     options_.jobs.settings = {{"hold_s", 0}, {"min_run_s", 0}};
     Add(7, Elastic(1, 6));
     slurm_.jobs[7].comment = R"({"fairlead": {"progress": "/steps", "checkpoint": "/latest"}})";
@@ -649,10 +655,7 @@ TEST_F(ElasticOrdersTest, NodesThatSlurmHasNotHeardOfAreNotDown) {
 TEST_F(ElasticOrdersTest, AJobThatStandsStillIsNotAskedForACheckpoint) {
   for (const bool is_done : {true, false}) {
     SCOPED_TRACE(is_done);
-    slurm_ = FakeSlurm(kHosts);
-    memory_ = store::MemoryStore();
-    trainings_.clear();
-    stopped_.clear();
+    BeginAnew();
     Add(7, Elastic(1, 6), 1'000'000);
     slurm_.jobs[7].comment = R"({"fairlead": {"steps": 1000000, "progress": "/steps", "checkpoint": "/latest"}})";
     checkpoints_[7] = SimTime(1);
@@ -759,10 +762,7 @@ TEST_F(ElasticOrdersTest, AnHourWithoutSlurmFailsNoOrder) {
   options_.writer.num_looks_max = 1;  // a turn is over long before the job has ended
   for (int turns_before = 0; turns_before < 8; ++turns_before) {
     SCOPED_TRACE(turns_before);
-    slurm_ = FakeSlurm(kHosts);
-    memory_ = store::MemoryStore();
-    trainings_.clear();
-    changes_.clear();
+    BeginAnew();
     Add(7, Elastic(1, 6), 1'000'000);
     Start();
     Periods(40);
@@ -934,10 +934,7 @@ TEST_F(ElasticOrdersTest, KilledAtAnyMomentNothingIsLost) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);
-    slurm_ = FakeSlurm(kHosts);
-    memory_ = store::MemoryStore();
-    trainings_.clear();
-    notes_.clear();
+    BeginAnew();
     uint32_t next = 1;
     std::set<uint32_t> strangers;
     Start();
