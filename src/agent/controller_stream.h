@@ -44,7 +44,6 @@ class ControllerStream {
   void MissDeadline();
 
   bool IsHeartbeatDue() const { return NextDue() <= outbox_.now(); }
-  // Args: num_leases: jobs of which the controller knows something here.
   void SendHeartbeat(controller::Heartbeat heartbeat);
   SimTime NextDue() const { return outbox_.is_welcome() ? heartbeat_due_ : SimTime::Never(); }
 

@@ -6,15 +6,12 @@
 #include <optional>
 #include <utility>
 
+#include "slurm/host_list.h"
 #include "slurm/intention_records.h"
 #include "slurm/size_words.h"
 
 namespace fairlead::slurm {
 namespace {
-
-bool Contains(const std::vector<std::string>& list, const std::string& one) {
-  return std::ranges::find(list, one) != list.end();
-}
 
 // That the job is to have.
 std::vector<std::string> HostsOf(const Operation& operation) {

@@ -124,6 +124,10 @@ std::vector<std::string_view> SplitList(std::string_view list) {
   return parts;
 }
 
+bool Contains(std::span<const std::string> hosts, const std::string& host) {
+  return std::ranges::find(hosts, host) != hosts.end();
+}
+
 Result<std::vector<std::string>> ExpandHosts(std::string_view list) {
   std::vector<std::string> hosts;
   if (list == "(null)" || list == "None assigned") return hosts;

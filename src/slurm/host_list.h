@@ -17,6 +17,9 @@ inline constexpr size_t kNumHostsMax = 100'000;
 // Whether it can be a part of a list: letters, digits, '-', '_' and '.'.
 bool IsListName(std::string_view name);
 
+// Whether one of the hosts is this one.
+bool Contains(std::span<const std::string> hosts, const std::string& host);
+
 // In the order of the list. "", "(null)" and "None assigned" are no hosts. Numbers keep their zeros: "h[08-10]" is h08,
 // h09, h10. Several brackets in one name count like digits, the last one first.
 // Errors: kInvalidArgument: what is wrong, with the list, shortened.

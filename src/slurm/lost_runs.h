@@ -28,8 +28,8 @@ struct LostRun {
 
 class LostRuns {
  public:
-  // Args: lost_after: > 0. Longer: hosts are lost for longer. Shorter: one that
-  // a busy slurmd takes long to start is taken for lost.
+  // Args: lost_after: > 0. Longer: hosts are lost for longer. Shorter: one that a busy slurmd takes long to start is
+  // taken for lost.
   explicit LostRuns(SimDuration lost_after) : lost_after_(lost_after) {}
 
   // By job. Args: processes: [host] jobs of which there are processes; of hosts that are missing nothing is known.

@@ -14,6 +14,7 @@
 #include "base/whole_number.h"
 #include "service/steering/exec_hook.h"
 #include "slurm/engine_notes.h"
+#include "slurm/host_list.h"
 #include "slurm/intention_records.h"
 #include "slurm/job_wish.h"
 #include "slurm/progress_file.h"
@@ -39,10 +40,6 @@ StepProgress Refused(std::string message) { return {Kind::kRefused, std::move(me
 StepProgress Final(StepProgress progress) {
   if (progress.kind == Kind::kFailed) progress.kind = Kind::kRefused;
   return progress;
-}
-
-bool Contains(const std::vector<std::string>& list, const std::string& one) {
-  return std::ranges::find(list, one) != list.end();
 }
 
 std::string JobReservation(uint32_t job) { return fmt::format("{}{}", kJobReservations, job); }
