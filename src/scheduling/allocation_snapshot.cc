@@ -14,10 +14,8 @@ namespace {
 
 std::string Where(const AllocationJob& job) { return fmt::format("allocation: job {}", job.id.value()); }
 
-bool IsUsable(double value) { return std::isfinite(value) && value >= 0; }
-
 Status CheckNumber(const AllocationJob& job, std::string_view what, double value) {
-  if (IsUsable(value)) return OkStatus();
+  if (std::isfinite(value) && value >= 0) return OkStatus();
   return InvalidArgument(fmt::format("{}: {} is {}; expected a finite number, 0 or more", Where(job), what, value));
 }
 
@@ -29,7 +27,7 @@ Status CheckSizes(const AllocationJob& job) {
   }
   for (size_t k = 0; k < job.sizes.size(); ++k) {
     const JobSize& size = job.sizes[k];
-    if (!IsUsable(size.iteration_s)) return CheckNumber(job, "an iteration time", size.iteration_s);
+    FL_RETURN_IF_ERROR(CheckNumber(job, "an iteration time", size.iteration_s));
     if (size.resources().empty()) return InvalidArgument(Where(job) + " has a size without GPUs and cores");
     if (k == 0) continue;
     const JobSize& before = job.sizes[k - 1];
