@@ -61,13 +61,7 @@ std::string AgentWords::Translate(HostId host, const WantedConnection& wanted,
   if (wanted.num_queue_pairs < 1 || wanted.num_queue_pairs > traffic::kMaxQueuePairs) {
     return fmt::format("queue pairs: expected 1 to {}, found {}", traffic::kMaxQueuePairs, wanted.num_queue_pairs);
   }
-  *request = {.connection = wanted.connection,
-              .source = *source,
-              .destination = *destination,
-              .num_queue_pairs = wanted.num_queue_pairs,
-              .weight = wanted.weight,
-              .protocol = wanted.protocol,
-              .destination_port = wanted.destination_port};
+  *request = traffic::Renamed(wanted, *source, *destination);
   return "";
 }
 

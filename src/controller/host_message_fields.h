@@ -73,17 +73,6 @@ void Describe(Archive& archive, Record& heartbeat) {
   archive.Optional(3, "slurm_jobs", heartbeat.slurm_jobs);
 }
 
-template <class Archive, codec::IsRecord<WantedConnection> Record>
-void Describe(Archive& archive, Record& wanted) {
-  archive.Required(1, "connection", wanted.connection);
-  archive.Required(2, "source", wanted.source);
-  archive.Required(3, "destination", wanted.destination);
-  archive.Optional(4, "num_queue_pairs", wanted.num_queue_pairs);
-  archive.Required(5, "weight", wanted.weight, codec::Positive());
-  archive.Required(6, "protocol", wanted.protocol);
-  archive.Required(7, "destination_port", wanted.destination_port);
-}
-
 template <class Archive, codec::IsRecord<PathsWanted> Record>
 void Describe(Archive& archive, Record& wanted) {
   archive.Required(1, "request", wanted.request);

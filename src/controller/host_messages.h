@@ -50,18 +50,7 @@ struct Heartbeat {
   friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
 };
 
-// A connection that wants paths. Job and `connection` name it for as long as it lives: unique among all hosts.
-struct WantedConnection {
-  uint64_t connection = 0;
-  IpAddress source;
-  IpAddress destination;
-  uint32_t num_queue_pairs = 1;  // 1 for TCP
-  double weight = 1;
-  uint8_t protocol = 6;
-  uint16_t destination_port = 0;
-
-  friend bool operator==(const WantedConnection&, const WantedConnection&) = default;
-};
+using WantedConnection = traffic::ConnectionBetween<IpAddress>;
 
 struct PathsWanted {
   uint64_t request = 0;  // comes back in the answer

@@ -46,8 +46,11 @@ class PathRequestsTest : public ::testing::Test {
     return {.request = 77, .job = "a", .connections = std::move(connections)};
   }
   static WantedConnection Of(uint64_t connection, uint32_t from, uint32_t to) {
-    return {
-        .connection = connection, .source = NicAddress(from), .destination = NicAddress(to), .destination_port = 5000};
+    return {.connection = connection,
+            .source = NicAddress(from),
+            .destination = NicAddress(to),
+            .protocol = 6,
+            .destination_port = 5000};
   }
 
   ComponentExample example_;

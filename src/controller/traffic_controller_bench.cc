@@ -109,6 +109,7 @@ class Cluster {
       wanted.connections.push_back({.connection = ++num_connections_,
                                     .source = AddressOf(host),
                                     .destination = AddressOf(PartnerOf(host)),
+                                    .protocol = 6,
                                     .destination_port = kDestinationPort});
     }
     return wanted;

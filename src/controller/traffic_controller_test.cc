@@ -99,7 +99,7 @@ TEST(TrafficControllerTest, AJobThatIsForgottenWhileItIsAnnouncedIsNoFault) {
   cluster.Connect(0);
   cluster.Connect(1);
   WantedConnection refused{
-      .connection = 1, .source = NicAddress(0), .destination = NicAddress(3), .destination_port = 5000};
+      .connection = 1, .source = NicAddress(0), .destination = NicAddress(3), .protocol = 6, .destination_port = 5000};
   refused.weight = -1;
   HeldConnection of_another;
   of_another.wanted = refused;
@@ -120,7 +120,7 @@ TEST(TrafficControllerTest, ANameOfAnotherHostThatIsJustAskedForIsNotTaken) {
   cluster.Connect(0);
   cluster.Connect(1);
   const WantedConnection wanted{
-      .connection = 1, .source = NicAddress(0), .destination = NicAddress(3), .destination_port = 5000};
+      .connection = 1, .source = NicAddress(0), .destination = NicAddress(3), .protocol = 6, .destination_port = 5000};
   HeldConnection same_name{.wanted = wanted, .queue_pairs = {{}}, .socket_ports = {40000}};
   same_name.wanted.source = NicAddress(1);
   cluster.Send({StreamMessage{*cluster.agent(0).stream, PathsWanted{.request = 1, .job = "a", .connections = {wanted}}},

@@ -16,6 +16,7 @@
 #include "base/ids.h"
 #include "base/sim_time.h"
 #include "base/units.h"
+#include "traffic/connection.h"
 
 namespace fairlead::traffic {
 
@@ -51,18 +52,7 @@ struct ProbePair {
 
 // ---- Events ----
 
-// A connection that wants paths. Job and `connection` name it, for as long as it lives.
-struct ConnectionRequest {
-  uint64_t connection = 0;
-  NicId source;
-  NicId destination;             // on another host
-  uint32_t num_queue_pairs = 1;  // 1 .. kMaxQueuePairs
-  double weight = 1;             // of each queue pair; > 0, <= kWeightMax; in any unit that all requests share
-  uint8_t protocol = 17;
-  uint16_t destination_port = 4791;
-
-  friend bool operator==(const ConnectionRequest&, const ConnectionRequest&) = default;
-};
+using ConnectionRequest = ConnectionBetween<NicId>;
 inline constexpr uint32_t kMaxQueuePairs = 256;
 // Loads of links are sums of weights: beside a larger one the others would be lost to rounding, for good.
 inline constexpr double kWeightMax = 1e12;

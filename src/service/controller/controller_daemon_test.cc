@@ -73,6 +73,7 @@ controller::PathsWanted WantTwo() {
     wanted.connections.push_back({.connection = connection,
                                   .source = IpAddress::FromIpv4(0x0a000001),
                                   .destination = IpAddress::FromIpv4(0x0a000101),
+                                  .protocol = 6,
                                   .destination_port = 5000});
   }
   return wanted;
