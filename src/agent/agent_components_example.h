@@ -24,8 +24,8 @@ struct ComponentExample {
   // Of a TCP connection of process 100.
   static KeptConnection Kept(uint64_t inode, const std::string& job = "gpt") {
     return {.job = job,
-            .wanted = {.source = Here(), .destination = There(), .protocol = 6, .destination_port = kServicePort},
-            .pid = 100,
+            .wanted =
+                {.source = Here(), .destination = There(), .protocol = 6, .destination_port = kServicePort, .pid = 100},
             .inode = inode,
             .answer = {}};
   }

@@ -18,7 +18,6 @@ template <class Archive, codec::IsRecord<KeptConnection> Record>
 void Describe(Archive& archive, Record& kept) {
   archive.Required("job", kept.job, controller::JobKey());
   Describe(archive, kept.wanted);
-  archive.Required("pid", kept.pid);
   archive.Required("inode", kept.inode);
   archive.Required("socket_port", kept.socket_port);
   archive.Required("wire_port", kept.wire_port);

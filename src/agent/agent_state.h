@@ -22,7 +22,6 @@ inline constexpr int kStateVersion = 1;
 struct KeptConnection {
   std::string job;
   controller::WantedConnection wanted;
-  int32_t pid = 0;     // of the process that opened it
   uint64_t inode = 0;  // of its socket; 0: a queue pair
   uint16_t socket_port = 0;
   uint16_t wire_port = 0;  // what packets carry: the socket's, unless they are rewritten

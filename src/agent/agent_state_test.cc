@@ -19,7 +19,7 @@ AgentState RandomState(Random* random) {
     held.wanted = {.connection = (*random)(), .source = address(), .destination = address()};
     held.wanted.weight = random->Uniform(0.1, 9);
     held.wanted.destination_port = static_cast<uint16_t>(number(65536));
-    held.pid = static_cast<int32_t>(number(1 << 22));
+    held.wanted.pid = static_cast<int32_t>(number(1 << 22));
     held.inode = (*random)();
     held.socket_port = static_cast<uint16_t>(number(65536));
     held.wire_port = static_cast<uint16_t>(number(65536));

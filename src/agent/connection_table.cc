@@ -18,7 +18,7 @@ void ConnectionTable::Restore(std::span<const KeptConnection> kept) {
     if (!is_new) continue;
     entry->second = {.kept = connection, .stage = Connection::Stage::kOpen, .since = outbox_.now()};
     jobs_[connection.job].insert(number);
-    if (connection.inode != 0) by_socket_[{connection.pid, connection.inode}] = number;
+    if (connection.inode != 0) by_socket_[{connection.wanted.pid, connection.inode}] = number;
   }
 }
 
@@ -41,7 +41,7 @@ const ConnectionTable::Connection& ConnectionTable::Add(KeptConnection kept) {
   const uint64_t number = NewNumber();
   kept.wanted.connection = number;
   jobs_[kept.job].insert(number);
-  if (kept.inode != 0) by_socket_[{kept.pid, kept.inode}] = number;
+  if (kept.inode != 0) by_socket_[{kept.wanted.pid, kept.inode}] = number;
   Connection connection = {.kept = std::move(kept), .since = outbox_.now()};
   return connections_.emplace(number, std::move(connection)).first->second;
 }
@@ -76,7 +76,7 @@ void ConnectionTable::SetWirePort(uint64_t number, uint16_t port) {
 void ConnectionTable::Remove(uint64_t number) {
   const auto found = connections_.find(number);
   const KeptConnection& kept = found->second.kept;
-  const auto by_socket = by_socket_.find({kept.pid, kept.inode});
+  const auto by_socket = by_socket_.find({kept.wanted.pid, kept.inode});
   if (by_socket != by_socket_.end() && by_socket->second == number) by_socket_.erase(by_socket);
   const auto job = jobs_.find(kept.job);
   job->second.erase(number);

@@ -119,8 +119,8 @@ void HostAgent::Begin(const PathRequested& event) {
             .wanted = {.source = event.source,
                        .destination = event.destination,
                        .protocol = static_cast<uint8_t>(event.kind == QuestionKind::kQueuePair ? 17 : 6),
-                       .destination_port = event.destination_port},
-            .pid = event.pid,
+                       .destination_port = event.destination_port,
+                       .pid = event.pid},
             .inode = event.inode,
             .answer = {}});
   questions_.Begin(event.question, connection.number());
@@ -296,8 +296,8 @@ bool HostAgent::HoldAccepted(const AcceptedSockets::Accepted& accepted, const So
                                        .wanted = {.source = ends.local,
                                                   .destination = ends.remote,
                                                   .protocol = 6,
-                                                  .destination_port = ends.remote_port},
-                                       .pid = accepted.kept.pid,
+                                                  .destination_port = ends.remote_port,
+                                                  .pid = accepted.kept.pid},
                                        .inode = accepted.kept.inode,
                                        .answer = {}});
   classes_.Inherit(connection.number(), accepted.traffic_class);
@@ -309,7 +309,7 @@ void HostAgent::Take(const ProcessEnded& event) {
   std::vector<uint64_t> gone;
   for (const auto& [number, connection] : connections_.connections()) {
     // Sockets may live on in a child, and are looked at by themselves.
-    if (connection.kept.pid == event.pid && connection.kept.inode == 0) gone.push_back(number);
+    if (connection.kept.wanted.pid == event.pid && connection.kept.inode == 0) gone.push_back(number);
   }
   CloseAll(gone);
 }

@@ -63,6 +63,7 @@ class HostAgentTest : public testing::Test {
   uint64_t Ask(QuestionId question) {
     const auto wanted = Sent<controller::PathsWanted>(Do(Question(question)));
     EXPECT_EQ(wanted.size(), 1u);
+    EXPECT_TRUE(wanted.empty() || wanted[0].connections[0].pid == 100);
     return wanted.empty() ? 0 : wanted[0].connections[0].connection;
   }
   std::vector<HostAction> Answer(uint64_t connection, QueuePairAnswer answer, uint32_t level = 2) {

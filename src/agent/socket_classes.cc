@@ -43,8 +43,10 @@ void SocketClasses::Classify(const Connection& connection) {
   const auto [told, is_first] = classes_.try_emplace(connection.number(), *traffic_class);
   if (!is_first && told->second == *traffic_class) return;
   told->second = *traffic_class;
-  outbox_.Act(SetSocketClass{
-      .pid = kept.pid, .inode = kept.inode, .is_ipv6 = !kept.wanted.source.is_ipv4(), .traffic_class = *traffic_class});
+  outbox_.Act(SetSocketClass{.pid = kept.wanted.pid,
+                             .inode = kept.inode,
+                             .is_ipv6 = !kept.wanted.source.is_ipv4(),
+                             .traffic_class = *traffic_class});
 }
 
 }  // namespace fairlead::agent

@@ -119,8 +119,12 @@ TEST(TrafficControllerTest, ANameOfAnotherHostThatIsJustAskedForIsNotTaken) {
   LiveCluster cluster;
   cluster.Connect(0);
   cluster.Connect(1);
-  const WantedConnection wanted{
-      .connection = 1, .source = NicAddress(0), .destination = NicAddress(3), .protocol = 6, .destination_port = 5000};
+  const WantedConnection wanted{.connection = 1,
+                                .source = NicAddress(0),
+                                .destination = NicAddress(3),
+                                .protocol = 6,
+                                .destination_port = 5000,
+                                .pid = 4711};
   HeldConnection same_name{.wanted = wanted, .queue_pairs = {{}}, .socket_ports = {40000}};
   same_name.wanted.source = NicAddress(1);
   cluster.Send({StreamMessage{*cluster.agent(0).stream, PathsWanted{.request = 1, .job = "a", .connections = {wanted}}},
@@ -128,6 +132,7 @@ TEST(TrafficControllerTest, ANameOfAnotherHostThatIsJustAskedForIsNotTaken) {
   ASSERT_EQ(cluster.controller().Jobs().size(), 1u);
   EXPECT_EQ(cluster.controller().Jobs()[0].num_hosts, 1u);
   EXPECT_EQ(cluster.controller().QueuePairs().at(0).source, NicId(0));
+  EXPECT_EQ(cluster.controller().QueuePairs().at(0).pid, 4711);
   cluster.Say(0, ConnectionOpened{.job = "a", .connection = 1, .queue_pair = 0, .socket_port = 41000});
   EXPECT_EQ(cluster.controller().QueuePairs().at(0).wire_port, 41000) << "it is the first host's";
   cluster.Say(0, ConnectionsClosed{.job = "a", .connections = {1}});

@@ -53,6 +53,7 @@ struct QueuePairOnFabric {
   std::string job;
   uint64_t connection = 0;
   uint32_t queue_pair = 0;
+  int32_t pid = 0;  // of the process that opened it; 0: not known
   NicId source;
   NicId destination;
   traffic::QueuePairAnswer answer;

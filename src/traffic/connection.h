@@ -21,6 +21,7 @@ struct ConnectionBetween {
   double weight = 1;             // of each queue pair; > 0, <= kWeightMax; in any unit that all requests share
   uint8_t protocol = 17;         // 17: RoCE, 6: TCP
   uint16_t destination_port = 4791;
+  int32_t pid = 0;  // of the process that opened it, as its host counts; 0: not known
 
   friend bool operator==(const ConnectionBetween&, const ConnectionBetween&) = default;
 };
@@ -40,13 +41,14 @@ void Describe(Archive& archive, Record& wanted) {
   archive.Required(5, "weight", wanted.weight, codec::Positive());
   archive.Required(6, "protocol", wanted.protocol);
   archive.Required(7, "destination_port", wanted.destination_port);
+  archive.Optional(8, "pid", wanted.pid, codec::PlainInt());
 }
 
 // The same connection, its ends by other names. (A field that is missing here does not compile.)
 template <class From, class To>
 ConnectionBetween<To> Renamed(const ConnectionBetween<From>& wanted, To source, To destination) {
-  const auto& [connection, from, to, num_queue_pairs, weight, protocol, destination_port] = wanted;
-  return {connection, source, destination, num_queue_pairs, weight, protocol, destination_port};
+  const auto& [connection, from, to, num_queue_pairs, weight, protocol, destination_port, pid] = wanted;
+  return {connection, source, destination, num_queue_pairs, weight, protocol, destination_port, pid};
 }
 
 }  // namespace fairlead::traffic

@@ -94,6 +94,7 @@ struct LiveConnection {
   std::string job;
   uint64_t connection = 0;
   uint32_t queue_pair = 0;
+  std::optional<int32_t> pid;  // of the process that opened it, on the source's host
   std::string source;
   std::string destination;
   std::string answer;
@@ -282,6 +283,7 @@ void Describe(Archive& archive, Record& connection) {
   archive.Optional("job", connection.job);
   archive.Required("connection", connection.connection);
   archive.Optional("queue_pair", connection.queue_pair);
+  archive.Optional("pid", connection.pid);
   archive.Optional("source", connection.source);
   archive.Optional("destination", connection.destination);
   archive.Optional("answer", connection.answer);

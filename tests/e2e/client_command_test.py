@@ -49,8 +49,8 @@ ANSWERS = {
          "sub_cause": "none", "text": "rank 3 computes 1.2 times as long as the others", "evidence": ["12 windows"]}]},
     "/v1/events": {"events": [{"number": 1, "time_s": 1.7e9, "severity": "info", "subject": "h0", "text": "before"}]},
     "/v1/connections": {"total": 1, "connections": [
-        {"job": "big", "connection": 1, "queue_pair": 0, "source": "h0/nic0", "destination": "h1/nic0", "answer": "port",
-         "plane": 0, "source_port": 50000, "wire_port": 50000, "links": ["leaf0->spine0", "spine0->leaf1"]}]},
+        {"job": "big", "connection": 1, "queue_pair": 0, "pid": 4711, "source": "h0/nic0", "destination": "h1/nic0",
+         "answer": "port", "plane": 0, "source_port": 50000, "wire_port": 50000, "links": ["leaf0->spine0", "spine0->leaf1"]}]},
     "/v1/findings/4": {
         "finding": {"job": "big", "id": 4, "syndrome": "non_comm_slow", "culprits": ["rank 3 on h0"], "hosts": ["h0"],
                     "suspected_at_s": 1.7e9, "confirmed_at_s": 1.7e9 + 20, "cleared_at_s": None, "confidence": 0.93,

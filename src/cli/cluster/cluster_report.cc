@@ -178,11 +178,12 @@ Document FindingTable(std::span<const wire::LiveFinding> findings, bool all) {
 Document ConnectionTable(const wire::ConnectionList& list) {
   if (list.connections.empty()) return "No connection is known.\n";
   TextTable table({Name("job"), Number("connection"), Number("QP", "queue pair of the connection, or its TCP socket"),
-                   Name("from"), Name("to"), Number("port", "source port of its packets; 0: not open"),
-                   Name("links", "on its path")});
+                   Number("pid", "process that opened it, on the host that it comes from"), Name("from"), Name("to"),
+                   Number("port", "source port of its packets; 0: not open"), Name("links", "on its path")});
   for (const wire::LiveConnection& connection : list.connections) {
     table.AddRow({connection.job, fmt::format("{}", connection.connection), fmt::format("{}", connection.queue_pair),
-                  connection.source, connection.destination, fmt::format("{}", connection.wire_port),
+                  connection.pid ? fmt::format("{}", *connection.pid) : Unknown(), connection.source,
+                  connection.destination, fmt::format("{}", connection.wire_port),
                   connection.links.empty() ? connection.answer : fmt::format("{}", fmt::join(connection.links, " "))});
   }
   Document document(std::move(table));

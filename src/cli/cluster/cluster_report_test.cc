@@ -134,9 +134,10 @@ TEST(ClusterReportTest, AConnectionWithoutLinksSaysWhy) {
   wire::ConnectionList list;
   list.connections = {ConnectionOf("a", "h0/nic0", "h1/nic0", {"l1", "l2"}),
                       ConnectionOf("a", "h0/nic0", "h2/nic0", {})};
+  list.connections[0].pid = 4711;
   list.total = 12;
-  EXPECT_THAT(Text(ConnectionTable(list)),
-              AllOf(HasSubstr("l1 l2"), HasSubstr("unmanaged"), HasSubstr("and 10 more; --limit shows more")));
+  EXPECT_THAT(Text(ConnectionTable(list)), AllOf(HasSubstr("l1 l2"), HasSubstr("4711"), HasSubstr("unmanaged"),
+                                                 HasSubstr("and 10 more; --limit shows more")));
   list.total = 2;
   EXPECT_THAT(Text(ConnectionTable(list)), Not(HasSubstr("more")));
 }

@@ -20,6 +20,7 @@ Json ToJson(const controller::QueuePairOnFabric& queue_pair, const topology::Fab
   return {{"job", queue_pair.job},
           {"connection", queue_pair.connection},
           {"queue_pair", queue_pair.queue_pair},
+          {"pid", queue_pair.pid == 0 ? Json() : Json(queue_pair.pid)},
           {"source", fabric.NodeName(fabric.node_of(queue_pair.source))},
           {"destination", fabric.NodeName(fabric.node_of(queue_pair.destination))},
           {"answer", Name(queue_pair.answer.kind)},
