@@ -153,6 +153,15 @@ SwitchName=spine Switches=leaf[0-1]
     def wait_for(self, job, *states):
         self.wait_until(lambda: self.state(job) in states, f"job {job} to be {' or '.join(states)}", lambda: self.state(job))
 
+    def wait_until_saved(self):
+        """Until slurmctld, killed, would remember what has happened so far: it saves jobs some seconds after a change, later
+        on a busy machine."""
+        job = self.submit("true", "-N1", "--hold")
+        self.run("scancel", job)
+        changed = time.time()
+        jobs = self.folder / "state" / "job_state"
+        self.wait_until(lambda: jobs.exists() and jobs.stat().st_mtime > changed, "saved state")
+
     def wait_until(self, condition, what, shown=lambda: ""):
         end = time.monotonic() + PATIENCE_S
         while not condition():

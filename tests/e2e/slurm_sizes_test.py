@@ -185,8 +185,7 @@ class SlurmSizesTest(unittest.TestCase):
         longest = self.train(400, "2-6")
         steps[longest] = 400
         self.wait_until(lambda: self.nodes_of(longest) > 0, "first job")
-        # What happened in its last seconds, Slurm forgets when it is killed: so nothing does.
-        time.sleep(8)
+        self.cluster.wait_until_saved()
         self.cluster.controller.kill()
         self.cluster.controller.wait()
         time.sleep(1)
