@@ -388,7 +388,8 @@ inline constexpr bool kIsTime = std::same_as<T, SimTime> || std::same_as<T, SimD
 template <class T>
 inline constexpr bool kIsTime<std::optional<T>> = kIsTime<T>;
 
-// Puts the line of a field where its number belongs among those of its message.
+// Puts the line of a field where its number belongs among those of its message, unless it is there: a message may be a
+// part of several.
 std::string WithField(const std::string& schema, const std::string& message, int number, const std::string& line) {
   std::istringstream lines(schema);
   std::string written;
@@ -396,6 +397,7 @@ std::string WithField(const std::string& schema, const std::string& message, int
   for (std::string one; std::getline(lines, one);) {
     const size_t equals = one.find(" = ");
     const bool is_later = equals != std::string::npos && std::atoi(one.c_str() + equals + 3) > number;
+    if (is_inside && one == "  " + line) is_inside = false;
     if (is_inside && (is_later || one == "}")) {
       written += "  " + line + "\n";
       is_inside = false;
@@ -492,6 +494,8 @@ TEST(HostMessageCodec, AFieldIsAddedToItsMessage) {
             "message A {\n  bool x = 1;\n}\n\nmessage B {\n  bool x = 1;  // of B\n  bool y = 2;\n  bool z = 3;\n}\n");
   EXPECT_EQ(WithField(schema, "A", 9, "bool y = 9;"),
             "message A {\n  bool x = 1;\n  bool y = 9;\n}\n\nmessage B {\n  bool x = 1;  // of B\n  bool z = 3;\n}\n");
+  EXPECT_EQ(WithField(WithField(schema, "B", 2, "bool y = 2;"), "B", 2, "bool y = 2;"),
+            WithField(schema, "B", 2, "bool y = 2;"));
   EXPECT_EQ((TypeInSchema<std::vector<uint16_t>, codec::AnyValue>()), "repeated uint32");
   EXPECT_EQ((TypeInSchema<std::optional<SimTime>, codec::AnyValue>()), "optional sfixed64");
   EXPECT_EQ((TypeInSchema<int64_t, codec::PlainInt>()), "int64");
