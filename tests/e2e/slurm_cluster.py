@@ -37,7 +37,7 @@ def free_ports(count):
 
 
 class SlurmCluster:
-    def __init__(self, folder, num_hosts=4, num_gpus=4, options="", plugins="", topology=""):
+    def __init__(self, folder, num_hosts=4, num_gpus=4, options="", plugins="", topology="", kill_wait_s=5):
         """Args: options: further lines for slurm.conf; plugins: plugstack.conf; topology: topology.conf, else two leaves."""
         self.folder = pathlib.Path(folder)
         self.hosts = [f"h{i}" for i in range(num_hosts)]
@@ -76,7 +76,7 @@ TaskPlugin=task/none
 MpiDefault=none
 ReturnToService=2
 SlurmdParameters=config_overrides
-KillWait=5
+KillWait={kill_wait_s}
 JobRequeue=1
 SchedulerType=sched/backfill
 SchedulerParameters=bf_interval=1,sched_interval=1,sched_min_interval=100000,requeue_delay=1
