@@ -49,9 +49,9 @@ class SlurmCluster:
         self.conf = self.folder / "etc" / "slurm.conf"
         self.rest_socket = self.folder / "run" / "rest.sock"
         self.environment = {**os.environ, "SLURM_CONF": str(self.conf), "LC_ALL": "C"}
-        self.write_files(options, plugins, topology)
+        self.write_files(options, plugins, topology, kill_wait_s)
 
-    def write_files(self, options, plugins, topology):
+    def write_files(self, options, plugins, topology, kill_wait_s):
         name = socket.gethostname().split(".")[0]
         ports = free_ports(2 + len(self.hosts))
         etc, half = self.folder / "etc", len(self.hosts) // 2

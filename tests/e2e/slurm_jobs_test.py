@@ -149,7 +149,7 @@ class SlurmJobsTest(unittest.TestCase):
         (folder / "out" / "heard").touch()
         cluster.wait_until((folder / "out" / "gone").exists, "end of the script by itself")
         self.assertEqual([(path, body["job"], body["for_s"]) for path, body in Controller.pauses],
-                         [("/v1/steering/pause", key, 35), ("/v1/steering/pause", f"slurm-{job}@{NOBODY}", 35)])
+                         [("/v1/steering/pause", key, 60), ("/v1/steering/pause", f"slurm-{job}@{NOBODY}", 60)])
         self.assertEqual(set(Controller.tokens), {"Bearer secret"})
 
     def submit_elastic(self, *options):
