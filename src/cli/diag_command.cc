@@ -34,7 +34,7 @@ struct DiagOptions {
   std::string format = "auto";
   double tick_s = 1;
   double suspect_after_s = 10;
-  double confirm_for_s = 10;
+  double confirm_for_s = 8;
   bool at_end = false;
   bool accept_cut_off = false;
   std::vector<std::string> pauses;

@@ -27,6 +27,10 @@ Status ExpectAtLeastOne(std::string_view option, double found) {
 Status C4dOptions::Validate() const {
   FL_RETURN_IF_ERROR(ExpectPositive("hang.suspect_after", hang.suspect_after));
   FL_RETURN_IF_ERROR(ExpectAtLeastOne("hang.suspect_durations", hang.suspect_durations));
+  if (!(hang.rhythmic_share >= 0 && hang.rhythmic_share <= 1)) {
+    return InvalidArgument(fmt::format("c4d: hang.rhythmic_share: expected 0..1, found {}", hang.rhythmic_share));
+  }
+  FL_RETURN_IF_ERROR(ExpectAtLeastOne("hang.rhythmic_waits", hang.rhythmic_waits));
   FL_RETURN_IF_ERROR(ExpectNotNegative("hang.confirm_for", hang.confirm_for));
   FL_RETURN_IF_ERROR(ExpectNotNegative("hang.leader_patience", hang.leader_patience));
   FL_RETURN_IF_ERROR(ExpectAtLeastOne("hang.warm_up_factor", static_cast<double>(hang.warm_up_factor)));

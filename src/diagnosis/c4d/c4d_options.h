@@ -8,15 +8,23 @@
 
 namespace fairlead::diagnosis::c4d {
 
-// When a stall is a hang. The hang time of an operation is its suspect time plus `confirm_for`.
+// When a stall is a hang. The hang time of an operation is its suspect time plus `confirm_for`: 18 s, and 16 s in a job
+// that has shown for a minute that nobody waits for long.
 struct HangOptions {
   // Suspect time, > 0. Longer: long pauses of one rank (a checkpoint) are forgiven; shorter: hangs are seen sooner.
   SimDuration suspect_after = SimDuration(10'000'000'000);
   // Suspect time in median durations of operations of that kind and size on that communicator, if that is longer.
   // >= 1. Larger: operations that usually take long may take longer still.
   double suspect_durations = 10;
+  // Of the suspect time, this share at least holds for a communicator whose rhythm is known and that never kept anybody
+  // waiting for long (wait_history.h), 0 .. 1. Larger: first pauses of a job may be longer; smaller: hangs of steady
+  // jobs are seen sooner.
+  double rhythmic_share = 0.8;
+  // Its suspect time is that many of its longest waits, if that is longer. >= 1. Larger: a wait may exceed those before
+  // by more.
+  double rhythmic_waits = 3;
   // >= 0. The same verdict has to hold for that much more. Longer: fewer verdicts about what resolves itself.
-  SimDuration confirm_for = SimDuration(10'000'000'000);
+  SimDuration confirm_for = SimDuration(8'000'000'000);
   // Rank 0, and ranks that are the first of each of their groups, often save or evaluate while the others wait. That
   // such a rank has not come, and its host thread has not enqueued anything either, is only watched until it has lasted
   // for that much more than the suspect time, >= 0. Longer: slower work of such ranks is forgiven; shorter: their hangs

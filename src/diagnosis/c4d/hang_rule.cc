@@ -86,10 +86,9 @@ class HangRule {
     suspect->operation = operation->kind;
     suspect->sequence = operation->sequence;
     const SimDuration waited = query_.now - operation->waiting_since;
-    const SimDuration limit = query_.hang.suspect_after;
     if (query_.has_clock) {
       suspect->evidence.push_back({"time without progress of " + OperationText(*operation), waited.seconds().value(),
-                                   limit.seconds().value(), "s"});
+                                   operation->suspect_time.seconds().value(), "s"});
     }
     suspect->evidence.push_back({"ranks that wait", static_cast<double>(NumWaiting()), 0, "ranks"});
   }

@@ -222,6 +222,8 @@ void JobPicture::AddOperation(SimTime now, const model::RankReport& report, uint
   bool is_news = false;
   bool contradicts = false;
   bool deviates = false;
+  std::optional<SimTime> pending_since = PendingSince(communicator);
+  if (!pending_since) pending_since = context.enqueued;
   if (peer) {
     const TransferTable::Outcome outcome = communicator.transfers.Add(*position, *peer, record, context);
     communicator.collectives.AlignByKind();
@@ -243,7 +245,7 @@ void JobPicture::AddOperation(SimTime now, const model::RankReport& report, uint
   if (deviates && std::find(disputed_.begin(), disputed_.end(), record.communicator) == disputed_.end()) {
     disputed_.push_back(record.communicator);
   }
-  if (is_news && record.started) NoteProgress(report.rank, record.communicator, context.advanced);
+  if (is_news && record.started) NoteProgress(report.rank, record.communicator, context.advanced, pending_since);
 }
 
 void JobPicture::AddProgress(SimTime now, const model::RankReport& report, uint32_t serial,
@@ -261,6 +263,7 @@ void JobPicture::AddProgress(SimTime now, const model::RankReport& report, uint3
     return;
   }
   CommunicatorState& communicator = communicators_[record.communicator];
+  const std::optional<SimTime> pending_since = PendingSince(communicator);
   bool is_news = false;
   bool contradicts = false;
   if (peer) {
@@ -277,7 +280,7 @@ void JobPicture::AddProgress(SimTime now, const model::RankReport& report, uint3
     if (is_news) touched_.push_back(record.communicator);
   }
   if (contradicts) ++counters_.contradictions;
-  if (is_news) NoteProgress(report.rank, record.communicator, now);
+  if (is_news) NoteProgress(report.rank, record.communicator, now, pending_since);
 }
 
 bool JobPicture::TellsAllOperations(const model::RankReport& report) {
@@ -328,7 +331,8 @@ void JobPicture::AddConnection(SimTime now, const model::RankReport& report, uin
     state->key = key;
   }
   if (record.messages > 0) {
-    NoteProgress(report.rank, key.communicator, OnOwnClock(now, report.at, record.last_progress));
+    NoteProgress(report.rank, key.communicator, OnOwnClock(now, report.at, record.last_progress),
+                 PendingSince(communicators_[key.communicator]));
   }
   if (serial < state->serial) return;
   state->serial = serial;
@@ -337,9 +341,21 @@ void JobPicture::AddConnection(SimTime now, const model::RankReport& report, uin
   state->phase_since = OnOwnClock(now, report.at, record.phase_since);
 }
 
-void JobPicture::NoteProgress(RankId rank, CommunicatorId communicator, SimTime time) {
+std::optional<SimTime> JobPicture::PendingSince(const CommunicatorState& communicator) {
+  // When which transfer became pending is not looked for: since the latest progress at most.
+  if (communicator.transfers.num_pending_lanes() > 0) return SimTime();
+  if (communicator.collectives.open().empty()) return std::nullopt;
+  return communicator.collectives.open().front().since;
+}
+
+void JobPicture::NoteProgress(RankId rank, CommunicatorId communicator, SimTime time,
+                              std::optional<SimTime> pending_since) {
   SimTime& of_rank = ranks_[rank].last_progress;
   SimTime& of_communicator = communicators_[communicator].last_progress;
+  const bool is_first = of_communicator == SimTime();
+  const SimDuration wait =
+      is_first || !pending_since ? SimDuration(0) : time - std::max(of_communicator, *pending_since);
+  communicators_[communicator].waits.Add(time, std::max(wait, SimDuration(0)));
   of_rank = std::max(of_rank, time);
   of_communicator = std::max(of_communicator, time);
   last_progress_ = std::max(last_progress_, time);

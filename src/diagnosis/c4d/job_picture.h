@@ -33,6 +33,7 @@
 #include "diagnosis/c4d/duration_history.h"
 #include "diagnosis/c4d/report_sequence.h"
 #include "diagnosis/c4d/transfer_table.h"
+#include "diagnosis/c4d/wait_history.h"
 #include "model/place_names.h"
 #include "model/telemetry.h"
 
@@ -108,6 +109,7 @@ struct CommunicatorState {
   std::vector<OperationSignature> remembered;
   size_t num_remembered = 0;
   DurationHistory durations;
+  WaitHistory waits;
   SimTime last_progress;       // of any of its ranks, on the master's clock
   uint64_t num_completed = 0;  // collectives by all ranks, transfers by one end
 };
@@ -209,7 +211,11 @@ class JobPicture {
   }
   void AddConnection(SimTime now, const model::RankReport& report, uint32_t serial,
                      const model::ConnectionRecord& record, size_t hint);
-  void NoteProgress(model::RankId rank, model::CommunicatorId communicator, SimTime time);
+  // Args: pending_since: what has moved now, or anything else of the communicator; nothing: nothing was pending.
+  void NoteProgress(model::RankId rank, model::CommunicatorId communicator, SimTime time,
+                    std::optional<SimTime> pending_since);
+  // Since when at least something has been pending; nothing: nothing is.
+  static std::optional<SimTime> PendingSince(const CommunicatorState& communicator);
   void HandOutCompleted(model::CommunicatorId id, const CompletionSink& sink);
   // Args: at: of the report, on its host's clock. The first word about an end counts.
   static void NoteLiveness(SimTime now, SimTime at, const model::RankLiveness& liveness, RankState* rank);

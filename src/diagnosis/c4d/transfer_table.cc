@@ -110,6 +110,7 @@ bool TransferTable::NotePending(Lane* lane, const model::OperationRecord& record
   const bool agrees = pending.bytes == 0 || record.bytes == 0 || pending.bytes == record.bytes;
   pending.bytes = agrees ? std::max(pending.bytes, record.bytes) : 0;
   pending.enqueued = record.enqueued;
+  if (record.started) pending.started = *record.started;
   return agrees;
 }
 

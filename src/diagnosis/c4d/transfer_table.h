@@ -18,7 +18,9 @@ namespace fairlead::diagnosis::c4d {
 
 struct PendingTransfer {
   uint64_t bytes = 0;  // 0: unknown
-  SimTime enqueued;    // on the host's clock
+  // On the host's clock; zero: unknown.
+  SimTime enqueued;
+  SimTime started;
 };
 
 struct Lane {

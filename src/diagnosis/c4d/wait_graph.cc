@@ -1,6 +1,7 @@
 #include "diagnosis/c4d/wait_graph.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -45,8 +46,8 @@ class Builder {
         // Operations of a communicator run one after the other: the first one is where the rank is.
         if (stage == Stage::kStarted && is_inside_earlier[i]) continue;
         is_inside_earlier[i] = is_inside_earlier[i] || stage == Stage::kStarted;
-        AddMember({ranks[i], stage, communicator.collectives.LastSerial(i), open.members[i].enqueued}, communicator,
-                  &operation);
+        AddMember({ranks[i], stage, communicator.collectives.LastSerial(i), open.members[i].enqueued, SimTime()},
+                  communicator, &operation);
       }
       Finish(std::move(operation), communicator, open.signature.bytes);
     }
@@ -87,8 +88,9 @@ class Builder {
     const Lane* opposite = communicator.transfers.Opposite(position, lane);
     const RankId peer = ranks[lane.peer];
     operation.peer = peer;
-    AddMember(opposite == nullptr ? Member{.rank = peer, .enqueued = {}} : MemberOf(peer, *opposite, sequence),
-              communicator, &operation);
+    AddMember(
+        opposite == nullptr ? Member{.rank = peer, .enqueued = {}, .started = {}} : MemberOf(peer, *opposite, sequence),
+        communicator, &operation);
     Finish(std::move(operation), communicator, bytes);
   }
 
@@ -97,6 +99,7 @@ class Builder {
     Stage stage = Stage::kAbsent;
     uint32_t serial = 0;  // of the report that carried it
     SimTime enqueued;     // on its host's clock
+    SimTime started;      // likewise; of transfers only, zero: unknown
   };
 
   struct Inside {
@@ -106,7 +109,8 @@ class Builder {
 
   static Member MemberOf(RankId rank, const Lane& lane, uint64_t sequence) {
     const PendingTransfer* pending = lane.Find(sequence);
-    return {rank, lane.StageOf(sequence), lane.serial, pending == nullptr ? SimTime() : pending->enqueued};
+    return {rank, lane.StageOf(sequence), lane.serial, pending == nullptr ? SimTime() : pending->enqueued,
+            pending == nullptr ? SimTime() : pending->started};
   }
 
   // A transfer that the rank has enqueued and no rank is inside of.
@@ -177,10 +181,10 @@ class Builder {
       insides_.push_back({static_cast<uint32_t>(graph_.operations.size()), member});
     }
     const bool may_still_come = operation.num_finished == 0 && operation.hindered.empty();
-    const SimDuration limit =
-        may_still_come ? SuspectTime(communicator, operation.kind, bytes, query_.hang) : query_.hang.suspect_after;
+    operation.suspect_time = may_still_come ? SuspectTime(communicator, operation.kind, bytes, query_.hang)
+                                            : PlainSuspectTime(communicator, query_.hang);
     const SimDuration waited = query_.now - operation.waiting_since;
-    operation.is_stuck = !query_.has_clock || waited >= limit;
+    operation.is_stuck = !query_.has_clock || waited >= operation.suspect_time;
     operation.is_stalled = !query_.has_clock || waited >= query_.hang.suspect_after;
     graph_.operations.push_back(std::move(operation));
   }
@@ -203,22 +207,36 @@ class Builder {
   }
 
   // Sends and receives of a group end together: one that lacks nobody waits for others of its ranks, if those lack
-  // somebody.
+  // somebody. A group is one kernel, so its transfers start together; those of a pipeline do not.
   void AddWaitsForGroups() {
     const auto num_ranks = static_cast<uint32_t>(picture_.ranks().size());
-    std::set<RankId> waiting;
+    std::map<RankId, std::vector<SimTime>> waiting;  // and when what lacks somebody has started
+    std::vector<std::vector<Member>> members(graph_.operations.size());
     for (const Inside& inside : insides_) {
-      const bool is_transfer = graph_.operations[inside.operation].peer.valid();
-      if (is_transfer && !graph_.edges[num_ranks + inside.operation].empty()) waiting.insert(inside.member.rank);
+      if (!graph_.operations[inside.operation].peer.valid()) continue;
+      members[inside.operation].push_back(inside.member);
+      const bool lacks_somebody = !graph_.edges[num_ranks + inside.operation].empty();
+      if (lacks_somebody) waiting[inside.member.rank].push_back(inside.member.started);
     }
+    const auto waits_for_group = [&](const Member& member) {
+      const auto found = waiting.find(member.rank);
+      return found != waiting.end() && std::ranges::any_of(found->second, [&](SimTime started) {
+               return MayStartTogether(started, member.started);
+             });
+    };
     for (uint32_t i = 0; i < graph_.operations.size(); ++i) {
       const PendingOperation& operation = graph_.operations[i];
       std::vector<uint32_t>& waited_for = graph_.edges[num_ranks + i];
       const bool lacks_somebody = !waited_for.empty() || !operation.doubtful.empty();
-      if (!operation.peer.valid() || lacks_somebody) continue;
-      if (!std::ranges::all_of(operation.inside, [&](RankId rank) { return waiting.contains(rank); })) continue;
+      if (!operation.peer.valid() || lacks_somebody || !std::ranges::all_of(members[i], waits_for_group)) continue;
       for (const RankId rank : operation.inside) waited_for.push_back(rank.value());
     }
+  }
+  // Args: on the same host's clock; zero: unknown.
+  static bool MayStartTogether(SimTime a, SimTime b) {
+    // Channels of a kernel start one after the other on a busy device.
+    constexpr SimDuration kOneKernel(5'000'000);
+    return a == SimTime() || b == SimTime() || std::max(a, b) - std::min(a, b) <= kOneKernel;
   }
 
   const JobPicture& picture_;
@@ -239,10 +257,19 @@ SimDuration WaitGraphQuery::ReportDelay() const {
   return SimDuration::FromSeconds(Seconds(silence.report_period.seconds().value() * kPeriods));
 }
 
+SimDuration PlainSuspectTime(const CommunicatorState& communicator, const HangOptions& options) {
+  const std::optional<SimDuration> longest = communicator.waits.Longest();
+  if (!longest) return options.suspect_after;
+  const double most = options.suspect_after.seconds().value();
+  const double waits = longest->seconds().value() * options.rhythmic_waits;
+  return SimDuration::FromSeconds(Seconds(std::clamp(waits, most * options.rhythmic_share, most)));
+}
+
 SimDuration SuspectTime(const CommunicatorState& communicator, OperationKind kind, uint64_t bytes,
                         const HangOptions& options) {
   const bool is_warm = communicator.num_completed >= options.warm_up_operations;
-  const SimDuration patience = options.suspect_after * (is_warm ? 1 : options.warm_up_factor);
+  const SimDuration patience =
+      is_warm ? PlainSuspectTime(communicator, options) : options.suspect_after * options.warm_up_factor;
   const SimDuration usual = communicator.durations.Median(kind, bytes);
   return std::max(patience, SimDuration::FromSeconds(Seconds(usual.seconds().value() * options.suspect_durations)));
 }
@@ -251,7 +278,7 @@ bool MayHang(const JobPicture& picture, const WaitGraphQuery& query) {
   if (!query.has_clock) return true;
   return std::any_of(picture.communicators().begin(), picture.communicators().end(), [&](const CommunicatorState& c) {
     const bool is_pending = !c.collectives.open().empty() || c.transfers.num_pending_lanes() > 0;
-    return is_pending && query.now - c.last_progress >= query.hang.suspect_after;
+    return is_pending && query.now - c.last_progress >= PlainSuspectTime(c, query.hang);
   });
 }
 

@@ -43,10 +43,11 @@ struct PendingOperation {
   model::CommunicatorId communicator;
   model::OperationKind kind = model::OperationKind::kUnknown;
   uint64_t sequence = 0;
-  model::RankId peer;       // the rank it is sent to, or received from; none for collectives
-  SimTime waiting_since;    // on the master's clock: nothing has moved on this communicator since, and it was pending
-  bool is_stuck = false;    // for longer than its suspect time
-  bool is_stalled = false;  // for longer than that of usual operations
+  model::RankId peer;     // the rank it is sent to, or received from; none for collectives
+  SimTime waiting_since;  // on the master's clock: nothing has moved on this communicator since, and it was pending
+  SimDuration suspect_time;
+  bool is_stuck = false;                // for longer than its suspect time
+  bool is_stalled = false;              // for longer than that of usual operations
   std::vector<model::RankId> inside;    // have started it, and not finished
   std::vector<model::RankId> missing;   // have not started it
   std::vector<model::RankId> doubtful;  // may not have started it
@@ -74,7 +75,9 @@ struct WaitGraph {
   Digraph edges;
 };
 
-// How long an operation may be stalled before it is suspect.
+// How long anything on a communicator may be stalled before it is suspect, by how long it was stalled before.
+SimDuration PlainSuspectTime(const CommunicatorState& communicator, const HangOptions& options);
+// How long an operation that may still come may be.
 SimDuration SuspectTime(const CommunicatorState& communicator, model::OperationKind kind, uint64_t bytes,
                         const HangOptions& options);
 

@@ -72,11 +72,9 @@ class WaitWalks {
   // Whether the rank is known not to have begun an operation, and not to be inside of another that a missing report
   // contained.
   bool IsSurelyMissing(RankId rank) const {
-    const bool is_missing =
-        std::any_of(graph_.operations.begin(), graph_.operations.end(), [&](const PendingOperation& operation) {
-          return operation.is_stuck &&
-                 std::find(operation.missing.begin(), operation.missing.end(), rank) != operation.missing.end();
-        });
+    const bool is_missing = std::ranges::any_of(graph_.operations, [&](const PendingOperation& operation) {
+      return operation.is_stuck && Lacks(operation, rank);
+    });
     if (!is_missing || !query_.has_clock) return is_missing;
     return !picture_.MayHideOperation(rank, picture_.ranks()[rank].last_progress - query_.hang.suspect_after,
                                       picture_.last_progress() + query_.ReportDelay());
@@ -84,7 +82,15 @@ class WaitWalks {
 
   // A rank that does something elsewhere is late, but does not hang.
   bool HasStopped(RankId rank) const {
-    return !query_.has_clock || query_.now - picture_.ranks()[rank].last_progress >= query_.hang.suspect_after;
+    if (!query_.has_clock) return true;
+    SimDuration suspect_time = query_.hang.suspect_after;
+    for (const PendingOperation& operation : graph_.operations) {
+      if (operation.is_stuck && Lacks(operation, rank)) suspect_time = std::min(suspect_time, operation.suspect_time);
+    }
+    return query_.now - picture_.ranks()[rank].last_progress >= suspect_time;
+  }
+  static bool Lacks(const PendingOperation& operation, RankId rank) {
+    return std::ranges::find(operation.missing, rank) != operation.missing.end();
   }
 
   void AddCycle(const std::vector<uint32_t>& sink) {
