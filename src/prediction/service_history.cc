@@ -13,6 +13,8 @@ namespace {
 constexpr double kMostTau = 4;
 constexpr double kLeastTau = 0.05;
 constexpr double kLeastSigma = 1e-3;
+// Of the normal distribution beyond, so that no number is left of it.
+constexpr double kLeastTail = 1e-12;
 
 }  // namespace
 
@@ -26,12 +28,25 @@ double ServiceEstimate::ExpectedRemaining(double attained) const {
   const double sigma = std::max(log_sigma, kLeastSigma);
   const double beyond = NormalCdf((log_mean - std::log(attained)) / sigma);
   // So far beyond the mean that no number is left: the tail's own mean excess, about a sigma / z.
-  constexpr double kLeastTail = 1e-12;
   if (beyond < kLeastTail) {
     const double z = (std::log(attained) - log_mean) / sigma;
     return attained * sigma / z;
   }
   return std::max(0.0, mean * NormalCdf((log_mean + sigma * sigma - std::log(attained)) / sigma) / beyond - attained);
+}
+
+double ServiceEstimate::RemainingSigma(double attained) const {
+  if (attained <= 0) return log_sigma;
+  const double sigma = std::max(log_sigma, kLeastSigma);
+  const double beyond = NormalCdf((log_mean - std::log(attained)) / sigma);
+  // Far out what is left is exponential: from -ln 0.9 to -ln 0.1 means.
+  const double width = 2 * NormalQuantile(0.9);
+  if (beyond < kLeastTail) return std::log(std::log(0.1) / std::log(0.9)) / width;
+  const auto left = [&](double probability) {
+    return std::exp(log_mean - sigma * NormalQuantile(beyond * (1 - probability))) - attained;
+  };
+  const double least = left(0.1);
+  return least > 0 ? std::log(left(0.9) / least) / width : std::log(std::log(0.1) / std::log(0.9)) / width;
 }
 
 ServiceEstimate ShrinkLevels(std::span<const ShrinkageLevel> levels, double tau) {

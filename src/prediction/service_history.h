@@ -30,6 +30,8 @@ struct ServiceEstimate {
   double Quantile(double probability) const;
   // E[S - a | S > a]: what is left of a job that has had `attained`, >= 0. Grows again where a job overruns.
   double ExpectedRemaining(double attained) const;
+  // Of the logarithm of what is left, S - a given S > a, as a normal one has it with the same 80 % interval.
+  double RemainingSigma(double attained) const;
 };
 
 // One level: samples, their mean and variance (of all, not of the mean).

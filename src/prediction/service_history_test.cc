@@ -50,6 +50,19 @@ TEST(ServiceHistoryTest, WhatIsLeftOfALognormalJob) {
   }
 }
 
+// Of the jobs beyond 3600, a tenth ends before 3600 exp(0.5 * 0.12566), 233 later, and a tenth after another 4594:
+// ln(4594 / 233) / (2 * 1.28155). Far out what is left is exponential: ln(ln 0.1 / ln 0.9) / (2 * 1.28155).
+TEST(ServiceHistoryTest, HowWellItIsKnownWhatIsLeft) {
+  const ServiceEstimate job{std::log(3600), 0.5, 1};
+  EXPECT_NEAR(job.RemainingSigma(0), 0.5, 1e-12);
+  EXPECT_NEAR(job.RemainingSigma(3600), 1.16245, 1e-4);
+  EXPECT_NEAR(job.RemainingSigma(1e12), 1.2034, 1e-4);
+  const ServiceEstimate exact{std::log(3600), 0, 1};
+  EXPECT_LT(exact.RemainingSigma(1800), 0.01);
+  EXPECT_TRUE(std::isfinite(exact.RemainingSigma(3600)));
+  EXPECT_TRUE(std::isfinite(exact.RemainingSigma(3601)));
+}
+
 // Kin that are all alike count from the first on; kin that differ do not.
 TEST(ServiceHistoryTest, KinThatAreAlikeCountAtOnce) {
   const std::array bert = {std::string("app bert"), std::string("app bert batch 12")};

@@ -53,6 +53,7 @@ struct SchedRunOptions {
   std::string rules = "pollux";
   double declared_share = 1;
   double declared_error = 1;
+  bool has_loss_curves = false;
   std::optional<double> mtbf_h;
   double repair_h = 1;
   double checkpoint_s = 600;
@@ -130,6 +131,10 @@ Result<sim::WorkloadFile> LoadWorkload(const std::string& path, const SchedRunOp
 
 std::string KnownWords(const SchedRunOptions& options) {
   const std::string& known = options.known;
+  if (options.has_loss_curves) {
+    return known == "declared" ? "declared epochs, jobs that ended, loss curves and measured speeds"
+                               : "jobs that ended, loss curves and measured speeds";
+  }
   if (known == "declared" && options.declared_error > 1) {
     return fmt::format("declared epochs (wrong by up to {:g} times), jobs that ended and measured speeds",
                        options.declared_error);
@@ -150,6 +155,7 @@ std::optional<sim::LearnedOptions> LearnedOptionsOf(const SchedRunOptions& optio
   if (options.known == "declared") learned.lengths = sim::LengthSource::kDeclared;
   if (options.known == "steps") learned.lengths = sim::LengthSource::kOwnSteps;
   if (options.known == "history") learned.lengths = sim::LengthSource::kHistory;
+  learned.has_loss_curves = options.has_loss_curves;
   return learned;
 }
 
@@ -171,6 +177,11 @@ Status CheckKnown(const SchedRunOptions& options, const std::vector<ChosenPolicy
   if (options.declared_error > 1 && options.known != "declared" && options.known != "steps") {
     return InvalidArgument(fmt::format(
         "--declared-error: with --known {} nobody declares lengths; use --known declared or steps", options.known));
+  }
+  if (options.has_loss_curves && options.known != "declared" && options.known != "history") {
+    return InvalidArgument(
+        fmt::format("--loss-curves: joined with what --known declared or history knows; found --known {}{}",
+                    options.known, options.known == "learned" ? ", which is loss curves alone" : ""));
   }
   if (cluster.num_types() == 1 || options.known == "fitted") return OkStatus();
   if (LearnedOptionsOf(options)) {
@@ -336,6 +347,9 @@ void AddRun(CLI::App& sched, Invocation* invocation) {
          "the seed; jobs end early, or overrun")
       ->check(CLI::Range(1.0, 1000.0))
       ->capture_default_str();
+  run->add_flag("--loss-curves", options->has_loss_curves,
+                "Jobs write loss logs, too, drawn by the seed, and what a classifier and fitted curves make of them is "
+                "joined with --known declared or history");
   CLI::Option* mtbf =
       run->add_option(
              "--mtbf-h", options->mtbf_h,

@@ -5,12 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <span>
 #include <utility>
 
-#include "prediction/convergence_model.h"
-#include "prediction/feature_selection.h"
-#include "prediction/job_table.h"
 #include "sim/elastic/epoch_run.h"
 #include "sim/elastic/ps_worker_run.h"
 #include "sim/elastic/workload_draws.h"
@@ -20,24 +16,6 @@ namespace {
 
 using prediction::ReplicaConfiguration;
 using prediction::ReplicaObservation;
-
-constexpr uint64_t kLogSeed = 0x6c6f67;
-constexpr size_t kTrainingStride = 4;
-constexpr size_t kFewestEpochs = 5;  // that the convergence model takes
-
-Result<prediction::PredictabilityModel> TrainClassifier(const LearnedOptions& options) {
-  prediction::JobGeneratorOptions past;
-  past.seed = options.seed;
-  past.num_jobs = options.num_training_jobs;
-  const prediction::JobTable table = prediction::ToJobTable(prediction::GenerateJobs(past));
-  const prediction::FeatureTable rows = prediction::MakeTrainingTable(table, kTrainingStride);
-  if (rows.num_rows() == 0) {
-    return InvalidArgument(fmt::format("learned models: {} finished jobs teach nothing; expected more of them",
-                                       options.num_training_jobs));
-  }
-  const prediction::FeatureSelection selection = prediction::SelectFeatures(rows, options.seed);
-  return prediction::PredictabilityModel::Train(rows, prediction::LearnerKind::kRandomForest, selection, options.seed);
-}
 
 ReplicaConfiguration ConfigurationOf(const BatchSplit& split, double replicas, double nodes) {
   return {replicas, nodes, static_cast<double>(split.local_batch), static_cast<double>(split.num_accumulations)};
@@ -65,48 +43,27 @@ double RatioAt(const MeasuredRatios& ratios, uint32_t gpus) {
 
 }  // namespace
 
-LearnedModels::LearnedModels(std::optional<prediction::PredictabilityModel> classifier, const ElasticCluster& cluster,
-                             const LearnedOptions& options)
-    : classifier_(std::move(classifier)),
-      cluster_(cluster),
-      options_(options),
-      noise_(options.seed),
-      ps_speeds_(options.fewest_ps_configurations) {}
+LearnedModels::LearnedModels(const ElasticCluster& cluster, const LearnedOptions& options)
+    : cluster_(cluster), options_(options), noise_(options.seed), ps_speeds_(options.fewest_ps_configurations) {}
 
 Result<LearnedModels> LearnedModels::Create(const std::vector<ElasticJobSpec>& workload, const ElasticCluster& cluster,
                                             const LearnedOptions& options) {
   if (options.fewest_ps_configurations == 0) {
     return InvalidArgument("learned models: speeds are used after 0 measured configurations; expected 1 or more");
   }
+  LearnedModels models(cluster, options);
   if (options.lengths == LengthSource::kOwnSteps) {
-    LearnedModels models(std::nullopt, cluster, options);
     FL_ASSIGN_OR_RETURN(models.own_, OwnMeasurements::Create(workload, cluster));
     return models;
   }
   if (options.lengths != LengthSource::kCurves) {
-    LearnedModels models(std::nullopt, cluster, options);
     models.lengths_.emplace(options.lengths == LengthSource::kDeclared, true);
-    for (const ElasticJobSpec& spec : workload) {
-      JobKnowledge job;
-      job.spec = &spec;
-      models.jobs_.push_back(std::move(job));
-    }
-    return models;
   }
-  FL_ASSIGN_OR_RETURN(auto classifier, TrainClassifier(options));
-  LearnedModels models(std::move(classifier), cluster, options);
-  prediction::JobGeneratorOptions logs;
-  logs.seed = CombineHash(options.seed, kLogSeed);
-  logs.num_jobs = workload.size();
-  std::vector<prediction::GeneratedJob> drawn = prediction::GenerateJobs(logs);
-  for (size_t j = 0; j < workload.size(); ++j) {
-    JobKnowledge job;
-    job.spec = &workload[j];
-    job.log = std::move(drawn[j]);
-    // A log that never reaches its target ends with its last epoch.
-    job.log_end = std::isfinite(job.log.true_end) ? job.log.true_end : job.log.record.epochs.back().iteration;
-    models.jobs_.push_back(std::move(job));
+  if (options.lengths == LengthSource::kCurves || options.has_loss_curves) {
+    FL_ASSIGN_OR_RETURN(auto curves, LossForecasts::Create(workload, options.seed, options.num_training_jobs));
+    models.curves_ = std::move(curves);
   }
+  for (const ElasticJobSpec& spec : workload) models.jobs_.emplace_back().spec = &spec;
   return models;
 }
 
@@ -116,13 +73,9 @@ void LearnedModels::Observe(uint32_t j, const ElasticJob& job, double now_s, dou
     return;
   }
   if (!job.is_finished()) Measure(job);
-  if (lengths_) {
-    // Times are asked for only where they are needed: they may cost a fit.
-    lengths_->Observe(job, job.is_finished() ? RequestedSeconds(j, job) : 0);
-    return;
-  }
-  if (job.is_finished()) return;
-  if (jobs_[j].spec->predictable_after) Evaluate(&jobs_[j], job, now_s);
+  if (curves_ && (lengths_ || job.spec().predictable_after)) curves_->Observe(j, job, now_s);
+  // Times are asked for only where they are needed: they may cost a fit.
+  if (lengths_) lengths_->Observe(job, job.is_finished() ? RequestedSeconds(j, job) : 0);
 }
 
 void LearnedModels::Measure(const ElasticJob& job) {
@@ -155,45 +108,12 @@ void LearnedModels::Speeds::Refit() {
   if (auto fitted = prediction::FitReplicaSpeedModel(observations); fitted.ok()) model = *fitted;
 }
 
-void LearnedModels::Evaluate(JobKnowledge* job, const ElasticJob& running, double now_s) {
-  const double log_now = running.run().done_share() * job->log_end;
-  const std::vector<prediction::EpochReport>& epochs = job->log.record.epochs;
-  const auto seen = static_cast<size_t>(
-      std::ranges::upper_bound(epochs, log_now, {}, &prediction::EpochReport::iteration) - epochs.begin());
-  // In between two evaluations the last prediction counts down.
-  if (job->predicted_end > 0 && job->log_end > 0) {
-    const double total = running.run().RemainingIterations() / std::max(1e-9, 1 - running.run().done_share());
-    job->remaining_iterations = std::max(1.0, (job->predicted_end - log_now) / job->log_end * total);
-  }
-  if (seen < kFewestEpochs || seen == job->num_seen) return;
-  if (!prediction::IsEvaluationDue(job->state, Seconds(now_s))) return;
-  job->num_seen = seen;
-  const auto visible = std::span(epochs).first(seen);
-  const double score = classifier_->Score(prediction::ComputeFeatures(job->log.record.description, visible));
-  job->state = prediction::AfterScore(job->state, Seconds(now_s), score);
-  prediction::ConvergenceOptions options;
-  options.num_bootstraps = 0;
-  options.declared_drops = job->log.record.description.rate_drops;
-  const prediction::ConvergenceFit fit = prediction::FitConvergence(prediction::LossCurve(visible), options);
-  if (!fit.usable()) return;
-  const double left =
-      prediction::PredictRemaining(fit, job->log.record.description.target_loss, visible.back().iteration).expected;
-  if (!std::isfinite(left)) return;
-  const double end = visible.back().iteration + left;
-  if (job->state.is_predictable && job->predicted_end > 0) {
-    job->state = prediction::AfterError(job->state, std::abs(end - job->predicted_end) / std::max(left, 1.0));
-  }
-  job->predicted_end = end;
-  const double total = running.run().RemainingIterations() / std::max(1e-9, 1 - running.run().done_share());
-  job->remaining_iterations = std::max(1.0, (end - log_now) / job->log_end * total);
-}
-
 std::optional<double> LearnedModels::RemainingIterations(uint32_t j, const ElasticJob& job) const {
   if (own_) return own_->Remaining(j, job);
-  if (lengths_) return lengths_->Remaining(job, RequestedSeconds(j, job));
-  const JobKnowledge& known = jobs_[j];
-  const bool is_predictable = known.state.is_predictable && known.state.num_withdrawn == 0 && known.predicted_end > 0;
-  return is_predictable ? std::optional(known.remaining_iterations) : std::nullopt;
+  const std::optional<CurveForecast> curve = curves_ ? curves_->Remaining(j) : std::nullopt;
+  if (lengths_) return lengths_->Remaining(job, RequestedSeconds(j, job), curve);
+  if (!curve || !jobs_[j].spec->predictable_after) return std::nullopt;
+  return curve->iterations;
 }
 
 double LearnedModels::RequestedSeconds(uint32_t j, const ElasticJob& job) const {
@@ -251,14 +171,8 @@ const scheduling::PsWorkerJob* LearnedModels::ps_worker(uint32_t j, const Elasti
   return &jobs_[j].ps_worker;
 }
 
-uint32_t LearnedModels::num_flips() const {
-  return static_cast<uint32_t>(
-      std::ranges::count_if(jobs_, [](const JobKnowledge& job) { return job.state.is_predictable; }));
-}
+uint32_t LearnedModels::num_flips() const { return curves_ ? curves_->num_flips() : 0; }
 
-uint32_t LearnedModels::num_withdrawn() const {
-  return static_cast<uint32_t>(
-      std::ranges::count_if(jobs_, [](const JobKnowledge& job) { return job.state.num_withdrawn > 0; }));
-}
+uint32_t LearnedModels::num_withdrawn() const { return curves_ ? curves_->num_withdrawn() : 0; }
 
 }  // namespace fairlead::sim

@@ -2,18 +2,15 @@
 // classifier, convergence model and speed model derive from observations.
 //
 // Problem     how much of a policy's gain remains without the truth?
-// Method      curves   every job writes a loss log, drawn by prediction/job_generator (its target loss is what its
-//                      ideal curve reaches at its end), which is as far as the job's training is. A forest learned from
-//                      jobs of another seed scores it after epochs, at least 240 s apart; two scores in a row of 0.5
-//                      and more make it predictable, and then the convergence model gives the remaining service. A
-//                      prediction that moves by more than half of the remaining service, twice in a row, is withdrawn.
+// Method      lengths  declared epochs, jobs that ended (length_forecasts.h), loss curves (loss_forecasts.h), or the
+//                      former two joined with the last.
 //             speeds   every configuration that a job trains in is measured, with 2 % noise; a model for each
 //                      application is fitted to all that was measured, of whichever job. Before the first measurement
 //                      nothing is known; of parameter servers, before the seventh: learned_ps_speeds.h.
 // Cost        a fit for each new configuration of an application, an evaluation for each job and 240 s.
 // Guarantees  same options and workload, same knowledge. No number of the simulation is looked at beyond the losses so
-//             far, the measured times and the CPU curves. A job whose spec says "never predictable" never is.
-// Differs     the logs' epochs are those of the generator (30 to 80 of a run), not of the job's profile.
+//             far, the measured times and the CPU curves. A job whose spec says "never predictable" never is from
+//             curves alone.
 // Reference   Zhao et al., AITurbo, HPDC 2021; prediction/predictability.h, allreduce_speed_model.h.
 #pragma once
 
@@ -27,13 +24,11 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "prediction/allreduce_speed_model.h"
-#include "prediction/job_generator.h"
-#include "prediction/predictability.h"
-#include "prediction/predictability_model.h"
 #include "sim/elastic/elastic_job.h"
 #include "sim/elastic/elastic_workload.h"
 #include "sim/elastic/learned_ps_speeds.h"
 #include "sim/elastic/length_forecasts.h"
+#include "sim/elastic/loss_forecasts.h"
 #include "sim/elastic/own_measurements.h"
 
 namespace fairlead::sim {
@@ -48,6 +43,8 @@ enum class LengthSource : uint8_t {
 
 struct LearnedOptions {
   LengthSource lengths = LengthSource::kCurves;
+  // With kDeclared and kHistory: jobs write loss logs, too, and what these say is joined with the rest.
+  bool has_loss_curves = false;
   uint64_t seed = 1;
   size_t num_training_jobs = 120;  // finished before the run begins
   double speed_noise = 0.02;       // sigma of a measured time, relative
@@ -82,12 +79,6 @@ class LearnedModels {
  private:
   struct JobKnowledge {
     const ElasticJobSpec* spec = nullptr;
-    prediction::GeneratedJob log;
-    double log_end = 0;  // iterations of the log when the job ends
-    size_t num_seen = 0;
-    prediction::PredictabilityState state;
-    double remaining_iterations = 0;
-    double predicted_end = 0;     // in iterations of the log
     size_t num_observations = 0;  // of its application, when `sizes` was made
     std::vector<scheduling::JobSize> sizes;
     scheduling::PsWorkerJob ps_worker;
@@ -102,19 +93,16 @@ class LearnedModels {
     void Refit();
   };
 
-  LearnedModels(std::optional<prediction::PredictabilityModel> classifier, const ElasticCluster& cluster,
-                const LearnedOptions& options);
+  LearnedModels(const ElasticCluster& cluster, const LearnedOptions& options);
   void Measure(const ElasticJob& job);
   double DrawNoise();  // a factor
   void MeasureReplicas(const ElasticJob& job, prediction::ReplicaObservation observation);
   void MeasureServers(const ElasticJob& job, prediction::SpeedObservation observation);
-  void Evaluate(JobKnowledge* job, const ElasticJob& running, double now_s);
   void RefreshSizes(JobKnowledge* job) const;
   void RefreshPsSizes(JobKnowledge* job) const;
 
   double RequestedSeconds(uint32_t j, const ElasticJob& job) const;
 
-  std::optional<prediction::PredictabilityModel> classifier_;  // of curves
   ElasticCluster cluster_;
   LearnedOptions options_;
   Random noise_;
@@ -122,6 +110,7 @@ class LearnedModels {
   mutable std::map<std::string, Speeds> speeds_;  // by application
   LearnedPsSpeeds ps_speeds_;
   std::optional<LengthForecasts> lengths_;  // where they come from declared epochs or jobs that ended
+  std::optional<LossForecasts> curves_;     // from loss curves
   std::optional<OwnMeasurements> own_;      // with kOwnSteps, which needs nothing else of all this
 };
 

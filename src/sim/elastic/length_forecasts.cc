@@ -6,6 +6,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/normal_distribution.h"
+
 namespace fairlead::sim {
 namespace {
 
@@ -18,6 +20,9 @@ constexpr double kLastPart = 0.2;
 constexpr double kExact = 1e-6;
 // Of what was declared, that the first job which overruns is thought to have left.
 constexpr double kFirstOverrun = 0.1;
+constexpr double kOverrunSigma = 1;
+// Histories of few jobs that happened to be alike.
+constexpr double kLeastSigma = 0.05;
 
 bool IsTooWide(const prediction::ServiceEstimate& estimate) {
   return estimate.Quantile(0.9) > kWidestInterval * estimate.Quantile(0.1);
@@ -68,44 +73,62 @@ void LengthForecasts::Observe(const ElasticJob& job, double iteration_s) {
   }
 }
 
-std::optional<double> LengthForecasts::FromCurve(const ElasticJob& job) const {
+std::optional<LengthForecasts::Forecast> LengthForecasts::FromDeclared(const ElasticJob& job) const {
   const auto progress = job.run().ObserveProgress();
   const auto declared = job.run().declared_epochs();
   const auto curve = curves_.find(KeysOf(job.spec()).back());
   if (!progress || !declared || curve == curves_.end()) return std::nullopt;
-  const auto epochs_left = EpochsLeft(job, *declared, progress->epochs);
-  if (!epochs_left) return std::nullopt;
-  const double end = progress->epochs + *epochs_left;
-  return std::max(1.0, IterationsAt(curve->second, end) - IterationsAt(curve->second, progress->epochs));
+  auto forecast = EpochsLeft(job, *declared, progress->epochs);
+  if (!forecast) return std::nullopt;
+  const double end = progress->epochs + forecast->left;
+  forecast->left = std::max(1.0, IterationsAt(curve->second, end) - IterationsAt(curve->second, progress->epochs));
+  return forecast;
 }
 
-std::optional<double> LengthForecasts::EpochsLeft(const ElasticJob& job, double declared, double done) const {
+std::optional<LengthForecasts::Forecast> LengthForecasts::EpochsLeft(const ElasticJob& job, double declared,
+                                                                     double done) const {
   const auto kept = kept_.Estimate(KeysOf(job.spec()));
   // Without errors so far, what is declared is what is.
   const bool is_exact = !kept || (std::abs(kept->log_mean) < kExact && kept->log_sigma < kExact);
-  if (is_exact && done < declared) return declared - done;
+  if (is_exact && done < declared) return Forecast{declared - done, 0, kept.has_value()};
   // It overruns where nobody else has: as much again as that.
-  if (is_exact) return std::max(done - declared, kFirstOverrun * declared);
+  if (is_exact) return Forecast{std::max(done - declared, kFirstOverrun * declared), kOverrunSigma};
   if (IsTooWide(*kept)) return std::nullopt;
-  return declared * kept->ExpectedRemaining(done / declared);
+  return Forecast{declared * kept->ExpectedRemaining(done / declared), kept->RemainingSigma(done / declared)};
 }
 
-std::optional<double> LengthForecasts::FromHistory(const ElasticJob& job, double iteration_s) const {
+std::optional<LengthForecasts::Forecast> LengthForecasts::FromHistory(const ElasticJob& job, double iteration_s) const {
   const auto progress = job.run().ObserveProgress();
   if (!progress || !(iteration_s > 0)) return std::nullopt;
   const auto estimate = history_.Estimate(KeysOf(job.spec()));
   if (!estimate) return std::nullopt;
   if (IsTooWide(*estimate)) return std::nullopt;
   const double attained = ServiceOf(job, progress->iterations, iteration_s);
-  return std::max(1.0, estimate->ExpectedRemaining(attained) / ServiceOf(job, 1, iteration_s));
+  return Forecast{std::max(1.0, estimate->ExpectedRemaining(attained) / ServiceOf(job, 1, iteration_s)),
+                  estimate->RemainingSigma(attained)};
 }
 
-std::optional<double> LengthForecasts::Remaining(const ElasticJob& job, double iteration_s) const {
-  if (job.spec().profile == nullptr) return std::nullopt;
-  if (uses_declared_ && job.spec().predictable_after) {
-    if (const auto left = FromCurve(job)) return left;
+double LengthForecasts::Join(const Forecast& forecast, const CurveForecast& curve) {
+  if (forecast.log_sigma <= 0) {
+    const double latest = curve.iterations * std::exp(NormalQuantile(0.9) * curve.log_sigma);
+    return forecast.is_proved || latest >= forecast.left ? forecast.left : curve.iterations;
   }
-  return uses_history_ ? FromHistory(job, iteration_s) : std::nullopt;
+  const double sigma = std::max(forecast.log_sigma, kLeastSigma);
+  const double weight = 1 / (sigma * sigma);
+  const double curve_weight = 1 / (curve.log_sigma * curve.log_sigma);
+  return std::exp((weight * std::log(forecast.left) + curve_weight * std::log(curve.iterations)) /
+                  (weight + curve_weight));
+}
+
+std::optional<double> LengthForecasts::Remaining(const ElasticJob& job, double iteration_s,
+                                                 const std::optional<CurveForecast>& curve) const {
+  std::optional<Forecast> forecast;
+  if (job.spec().profile != nullptr) {
+    if (uses_declared_ && job.spec().predictable_after) forecast = FromDeclared(job);
+    if (!forecast && uses_history_) forecast = FromHistory(job, iteration_s);
+  }
+  if (forecast) return curve ? Join(*forecast, *curve) : forecast->left;
+  return curve ? std::optional(curve->iterations) : std::nullopt;
 }
 
 }  // namespace fairlead::sim

@@ -13,6 +13,11 @@
 //                       by all, application, application and batch (prediction/service_history.h); what is left is the
 //                       mean of what jobs had left that got as far. Known where the 80 % interval is at most a factor
 //                       of 8 wide. A job that overruns grows again.
+//             curves    what the loss curve of a job says (loss_forecasts.h) is joined with the above: logarithms of
+//                       what is left, weighted by the inverse of their variances; alone where nothing else is known.
+//                       Declared epochs are the most that a job trains for: before any job has ended and has shown
+//                       whether they are kept, a curve that ends before them, by more than its interval, is believed.
+//                       Once they are known to be kept to the letter, curves are not asked.
 // Guarantees  same observations, same forecasts. A job that declares nothing is never treated as if it had.
 // Reference   remaining epochs: Optimus, EuroSys 2018, where a job says its steps; pooling by kind is ours.
 #pragma once
@@ -26,6 +31,7 @@
 #include "prediction/service_history.h"
 #include "sim/elastic/elastic_job.h"
 #include "sim/elastic/elastic_workload.h"
+#include "sim/elastic/loss_forecasts.h"
 
 namespace fairlead::sim {
 
@@ -38,17 +44,26 @@ class LengthForecasts {
   // size, as far as known; 0: unknown. Looked at where the job has ended.
   void Observe(const ElasticJob& job, double iteration_s);
 
-  // Iterations that the job has left; nothing where it can't be said. Args: iteration_s as above.
-  std::optional<double> Remaining(const ElasticJob& job, double iteration_s) const;
+  // Iterations that the job has left; nothing where it can't be said. Args: iteration_s as above; curve: what its own
+  // loss curve says, if anything.
+  std::optional<double> Remaining(const ElasticJob& job, double iteration_s,
+                                  const std::optional<CurveForecast>& curve = std::nullopt) const;
 
  private:
   // (epochs, iterations) of the job of the kind that has come furthest, ascending in both.
   using Curve = std::vector<std::pair<double, double>>;
+  // What is left, in epochs or iterations.
+  struct Forecast {
+    double left = 0;
+    double log_sigma = 0;    // of its logarithm; 0: as users declare it
+    bool is_proved = false;  // jobs that ended have kept to what was declared
+  };
   static std::vector<std::string> KeysOf(const ElasticJobSpec& spec);
-  std::optional<double> FromCurve(const ElasticJob& job) const;
+  std::optional<Forecast> FromDeclared(const ElasticJob& job) const;
   // Epochs that the job has left; nothing where declarations of its kind say too little. Args: declared: in all; done.
-  std::optional<double> EpochsLeft(const ElasticJob& job, double declared, double done) const;
-  std::optional<double> FromHistory(const ElasticJob& job, double iteration_s) const;
+  std::optional<Forecast> EpochsLeft(const ElasticJob& job, double declared, double done) const;
+  std::optional<Forecast> FromHistory(const ElasticJob& job, double iteration_s) const;
+  static double Join(const Forecast& forecast, const CurveForecast& curve);
 
   bool uses_declared_;
   bool uses_history_;

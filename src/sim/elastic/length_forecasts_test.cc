@@ -6,6 +6,7 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "scheduling/allocation_registry.h"
 #include "sim/elastic/elastic_simulation.h"
@@ -130,14 +131,91 @@ TEST_F(LengthForecastsTest, JobsThatEndedTellAboutTheirKind) {
   EXPECT_FALSE(forecasts.Remaining(third, 0).has_value());
 }
 
+// ---- Loss curves beside ----
+
+TEST_F(LengthForecastsTest, ACurveIsBelievedWhereNothingElseIsKnown) {
+  workload_.jobs.reserve(4);
+  const LengthForecasts forecasts(false, true);
+  const ElasticJob job = Begin(Add("a", "resnet", 20000));
+  EXPECT_FALSE(forecasts.Remaining(job, 0.1).has_value());
+  EXPECT_EQ(forecasts.Remaining(job, 0.1, CurveForecast{7000, 0.2}), 7000);
+}
+
+TEST_F(LengthForecastsTest, ACurveAndJobsThatEndedWeighAsMuchAsTheyAreWorth) {
+  workload_.jobs.reserve(8);
+  LengthForecasts forecasts(false, true);
+  for (const auto& [name, iterations] : {std::pair("a", 15000), std::pair("b", 25000), std::pair("c", 20000)}) {
+    ElasticJob job = Begin(Add(name, "resnet", iterations));
+    job.Advance(0, 10000, 600);
+    ASSERT_TRUE(job.is_finished());
+    forecasts.Observe(job, 0.1);
+  }
+  ElasticJob job = Begin(Add("d", "resnet", 20000));
+  job.Advance(0, 500, 600);
+  const double history = forecasts.Remaining(job, 0.1).value();
+  EXPECT_GT(history, 10000);
+  const auto joined = [&](double log_sigma) { return *forecasts.Remaining(job, 0.1, CurveForecast{5000, log_sigma}); };
+  EXPECT_NEAR(joined(1e-3), 5000, 10);
+  EXPECT_NEAR(joined(100), history, 0.01 * history);
+  EXPECT_GT(joined(0.3), 5000);
+  EXPECT_LT(joined(0.3), joined(0.6));
+  EXPECT_LT(joined(0.6), history);
+}
+
+// 15,000 iterations are left of what is declared. The curve's 80 % interval ends at 5684, or beyond 15,000.
+TEST_F(LengthForecastsTest, AJobThatConvergesBeforeItsDeclaredEpochsIsShort) {
+  workload_.jobs.reserve(4);
+  LengthForecasts forecasts(true, true);
+  ElasticJob job = Begin(Add("a", "resnet", 20000));
+  job.Advance(0, 500, 600);
+  forecasts.Observe(job, 0.1);
+  EXPECT_EQ(forecasts.Remaining(job, 0.1, CurveForecast{5000, 0.1}), 5000);
+  EXPECT_NEAR(*forecasts.Remaining(job, 0.1, CurveForecast{14000, 0.1}), 15000, 150);
+  EXPECT_NEAR(*forecasts.Remaining(job, 0.1, CurveForecast{50000, 0.1}), 15000, 150) << "it trains for no longer";
+  // One that ends as it was declared shows that epochs are kept here, whatever the loss.
+  ElasticJob kept = Begin(Add("b", "resnet", 20000));
+  kept.Advance(0, 10000, 600);
+  ASSERT_TRUE(kept.is_finished());
+  forecasts.Observe(kept, 0.1);
+  EXPECT_NEAR(*forecasts.Remaining(job, 0.1, CurveForecast{5000, 0.1}), 15000, 150);
+}
+
+// All declare four times as much as they train for, so a quarter of it is known to be kept: as sure as can be, 0.05.
+TEST_F(LengthForecastsTest, CorrectedDeclarationsAndCurvesAreJoined) {
+  workload_.jobs.reserve(8);
+  LengthForecasts forecasts(true, false);
+  const auto run = [&](const std::string& name, double seconds) {
+    workload_.jobs[(Add(name, "resnet", 20000), workload_.jobs.size() - 1)].declared_factor = 4;
+    ElasticJob job = Begin(workload_.jobs.back());
+    job.Advance(0, seconds, 600);
+    forecasts.Observe(job, 0.1);
+    return job;
+  };
+  for (const char* name : {"a", "b", "c", "d"}) EXPECT_TRUE(run(name, 10000).is_finished());
+  const ElasticJob late = run("late", 500);
+  EXPECT_NEAR(*forecasts.Remaining(late, 0.1, CurveForecast{5000, 0.05}), std::sqrt(15000.0 * 5000), 200);
+}
+
+// Nobody knows how far a job overruns that is the first to do so; its curve does.
+TEST_F(LengthForecastsTest, ACurveSaysHowFarAJobOverruns) {
+  workload_.jobs.reserve(4);
+  LengthForecasts forecasts(true, true);
+  workload_.jobs[(Add("a", "resnet", 20000), 0)].declared_factor = 0.25;
+  ElasticJob job = Begin(workload_.jobs[0]);
+  job.Advance(0, 1550, 600);
+  forecasts.Observe(job, 0.1);
+  EXPECT_NEAR(*forecasts.Remaining(job, 0.1), 10500, 300);
+  EXPECT_NEAR(*forecasts.Remaining(job, 0.1, CurveForecast{4500, 0.1}), 4500, 100);
+}
+
 // On generated workloads, lengths that are declared are worth nearly as much as true ones, and no lengths at all are no
 // worse than Tiresias.
 TEST(LengthSourcesTest, DeclaredLengthsPay) {
   const ProfileSet profiles = GenerateProfiles(3).value();
   const auto jobs = GenerateWorkload(profiles, {.seed = 3}).value();
-  const auto mean_of = [&](const char* policy, std::optional<LengthSource> lengths) {
+  const auto mean_of = [&](const char* policy, std::optional<LengthSource> lengths, bool has_loss_curves = false) {
     ElasticOptions options;
-    if (lengths) options.learned = LearnedOptions{.lengths = *lengths};
+    if (lengths) options.learned = LearnedOptions{.lengths = *lengths, .has_loss_curves = has_loss_curves};
     const auto created = scheduling::CreateAllocationPolicy(policy, 1).value();
     const ElasticResult result = RunElasticSimulation(jobs, *created, options).value();
     EXPECT_TRUE(result.is_complete);
@@ -145,7 +223,9 @@ TEST(LengthSourcesTest, DeclaredLengthsPay) {
   };
   const double tiresias = mean_of("tiresias", std::nullopt);
   EXPECT_LT(mean_of("aiturbo", LengthSource::kDeclared), 1.15 * mean_of("aiturbo", std::nullopt));
-  EXPECT_LT(mean_of("aiturbo", LengthSource::kHistory), tiresias);
+  const double history = mean_of("aiturbo", LengthSource::kHistory);
+  EXPECT_LT(history, tiresias);
+  EXPECT_LT(mean_of("aiturbo", LengthSource::kHistory, true), 1.01 * history);
 }
 
 }  // namespace
