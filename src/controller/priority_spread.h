@@ -8,7 +8,7 @@
 // Guarantees  0 for the first value: there is nothing to compare it with. Scaling all priorities changes nothing.
 // Differs     the paper measures a job once, alone, and takes that for exact.
 // Limits      windows of measurements overlap, so values that follow one another are more alike than independent ones.
-// Reference   Welford, 1962; Cornish and Fisher's expansion of the quantile.
+// Reference   Welford, 1962; base/student_t.h.
 #pragma once
 
 #include <cstdint>

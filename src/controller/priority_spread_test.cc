@@ -32,11 +32,15 @@ TEST(PrioritySpreadTest, IsTheDeviationTimesStudentsQuantile) {
   // Of ln: 0, 1, 2: variance 1 with 2 degrees of freedom; four times the values -1 and 1: variance 8/7.
   PrioritySpread three;
   for (const double value : {0.0, 1.0, 2.0}) three.Add(FlopPerSecond(std::exp(value)));
-  EXPECT_NEAR(three.HalfWidth(0.05), 2.920, 0.15) << "table of Student's distribution";
+  EXPECT_NEAR(three.HalfWidth(0.05), 2.920, 1e-3) << "table of Student's distribution";
   PrioritySpread eight;
   for (int i = 0; i < 8; ++i) eight.Add(FlopPerSecond(std::exp(i % 2 == 0 ? -1.0 : 1.0)));
-  EXPECT_NEAR(eight.HalfWidth(0.001), std::sqrt(8.0 / 7) * 4.785, 0.15);
-  EXPECT_NEAR(eight.HalfWidth(0.5), 0, 1e-3);
+  EXPECT_NEAR(eight.HalfWidth(0.001), std::sqrt(8.0 / 7) * 4.785, 1e-3);
+  EXPECT_EQ(eight.HalfWidth(0.5), 0);
+  // Of 0 and 1: variance 1/2 with one degree.
+  PrioritySpread two;
+  for (const double value : {0.0, 1.0}) two.Add(FlopPerSecond(std::exp(value)));
+  EXPECT_NEAR(two.HalfWidth(0.05), std::sqrt(0.5) * 6.314, 1e-3);
 }
 
 TEST(PrioritySpreadTest, CoversNewValuesOfTheSameNoise) {
