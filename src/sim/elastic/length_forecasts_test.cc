@@ -206,6 +206,7 @@ TEST_F(LengthForecastsTest, ACurveSaysHowFarAJobOverruns) {
   forecasts.Observe(job, 0.1);
   EXPECT_NEAR(*forecasts.Remaining(job, 0.1), 10500, 300);
   EXPECT_NEAR(*forecasts.Remaining(job, 0.1, CurveForecast{4500, 0.1}), 4500, 100);
+  EXPECT_NEAR(*forecasts.Remaining(job, 0.1, CurveForecast{20000, 0.1}), 20000, 300);
 }
 
 // On generated workloads, lengths that are declared are worth nearly as much as true ones, and no lengths at all are no
