@@ -46,6 +46,11 @@ void AddSlurmOptions(CLI::App* command, SlurmCommandOptions* options) {
                    "Seconds that a change of size costs an elastic job, as long as none was measured")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
+  command
+      ->add_option(
+          "--slurm-log", options->log,
+          "slurmctld's log: an elastic job whose script slurmctld could not launch, as it says there, is requeued")
+      ->type_name("FILE");
 }
 
 namespace {
@@ -69,16 +74,18 @@ Result<slurm::ElasticOptions> ToElasticOptions(const SlurmCommandOptions& option
 Result<service::StartSchedulerEngine> ToSchedulerEngine(const SlurmCommandOptions& options) {
   if (options.engine.empty()) {
     if (options.spares.empty() && options.test_program.empty() && options.alive_file.empty() &&
-        options.elastic.empty()) {
+        options.elastic.empty() && options.log.empty()) {
       return service::StartSchedulerEngine();
     }
-    return InvalidArgument("--slurm-spares, --slurm-test, --slurm-elastic and --alive-file need --engine slurm");
+    return InvalidArgument(
+        "--slurm-spares, --slurm-test, --slurm-elastic, --slurm-log and --alive-file need --engine slurm");
   }
   slurm::EngineOptions engine;
   engine.period = std::chrono::milliseconds(static_cast<int64_t>(options.period_s * 1e3));
   engine.spares = options.spares;
   engine.test_program = options.test_program;
   engine.alive_file = options.alive_file;
+  engine.elastic.slurm_log = options.log;
   FL_ASSIGN_OR_RETURN(engine.elastic.jobs, ToElasticOptions(options));
   FL_RETURN_IF_ERROR(engine.Validate());
   return service::StartSchedulerEngine([engine](service::SchedulerSurroundings surroundings) {

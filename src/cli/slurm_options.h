@@ -24,6 +24,7 @@ struct SlurmCommandOptions {
   std::string allocation = "aiturbo";
   std::vector<std::string> settings;  // "round_s=60"
   double restart_s = 60;
+  std::string log;  // slurmctld's
 };
 
 // The options must outlive the command.

@@ -241,8 +241,9 @@ void AddSlurmToServices(const std::string& lab_folder, const std::vector<std::st
   const std::string folder = SlurmFolder(lab_folder);
   options->path = folder + "/bin";
   auto& words = options->controller_arguments;
-  words.insert(words.end(), {"--engine", "slurm", "--slurm-period", "0.5", "--steer", "act", "--alive-file",
-                             folder + "/alive", "--slurm-elastic", std::string(kSlurmPartition)});
+  words.insert(words.end(),
+               {"--engine", "slurm", "--slurm-period", "0.5", "--steer", "act", "--alive-file", folder + "/alive",
+                "--slurm-elastic", std::string(kSlurmPartition), "--slurm-log", folder + "/log/slurmctld.log"});
   if (!spares.empty()) words.insert(words.end(), {"--slurm-spares", std::string(kSlurmSpares)});
   // A lab is broken more often in ten minutes than a cluster in weeks.
   words.insert(words.end(),

@@ -4,6 +4,8 @@
 #include <rapidcheck.h>
 
 #include "base/file_reader.h"
+#include "slurm/fake_slurm_example.h"
+#include "slurm/job_wish.h"
 #include "slurm/json_answers.h"
 #include "slurm/text_answers.h"
 
@@ -127,6 +129,7 @@ TEST(AnswersTest, UnknownThingsAreNothing) {
   expected.id = 1;
   expected.owner = 2;
   expected.state = JobState::kEnded;
+  expected.end = "QUANTUM";
   EXPECT_EQ((*jobs)[0], expected) << "a state that is not known is none in which we act";
 }
 
@@ -144,35 +147,103 @@ TEST(AnswersTest, WhatIsNoAnswerIsAnError) {
   }
   EXPECT_THAT(ReadJobsJson(R"({"errors": [{"error": "no such job"}], "jobs": []})").status().message(),
               HasSubstr("no such job"));
-  for (const char* text : {"7|N/A", "x|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|None|(null)|end-of-job",
-                           "7|N/A|N/A||RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|None|(null)|end-of-job",
-                           "7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h[|None|(null)|end-of-job"}) {
+  const std::string end = SlurmColumns("None", "(null)");
+  EXPECT_TRUE(ReadJobLines("7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|" + end + "\n").ok());
+  for (const std::string& text : {std::string("7|N/A"), "x|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|" + end,
+                                  "7|N/A|N/A||RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|" + end,
+                                  "7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h[|" + end,
+                                  "7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|" + end + " ",
+                                  "7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|" + end.substr(1),
+                                  "7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|tr\nain|h0|" + end}) {
     EXPECT_EQ(ReadJobLines(text).status().code(), StatusCode::kInvalidArgument) << text;
   }
-  EXPECT_THAT(ReadJobLines("\nslurm_load_jobs error").status().message(),
-              HasSubstr("line 1: expected the end of a job"));
+  EXPECT_THAT(ReadJobLines("slurm_load_jobs error\n").status().message(), HasSubstr("line 1: expected 18 fields"));
   EXPECT_FALSE(ReadNodeLines("State=IDLE NodeName=h0").ok());
   EXPECT_FALSE(ReadNodeLines("NodeName=h0 Gres=gpu:1").ok());
 }
 
 // Whatever operators, or a plugin of theirs, have written there: it is that job's comment, and no other job.
-TEST(AnswersTest, CommentsOfOperatorsMayHaveLines) {
-  const std::string begin = "|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|None|";
-  for (const std::string comment :
-       {"x\nfairlead:v1 nodes=1-3", "a|b\n\n9|N/A|N/A|", "", "|end-of\n-job", "x|end-of-job 9|N/A", " \n "}) {
-    const auto jobs = ReadJobLines("7" + begin + comment + "|end-of-job\n8" + begin + "(null)|end-of-job\n");
-    ASSERT_TRUE(jobs.ok()) << jobs.status().message();
-    EXPECT_THAT(Ids(*jobs), ElementsAre(7, 8));
-    EXPECT_EQ((*jobs)[0].admin_comment, comment);
+TEST(AnswersTest, CommentsOfOperatorsMayHaveAnyText) {
+  const auto line = [](uint32_t id, const std::string& comment) {
+    return fmt::format("{}|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|{}\n", id,
+                       SlurmColumns("None", comment));
+  };
+  std::string all_controls;
+  for (char c = 1; c < 32; ++c) all_controls += c;
+  std::vector<std::string> comments = {"x\nfairlead:v1 nodes=1-3",
+                                       "a|b\n\n9|N/A|N/A|",
+                                       "",
+                                       "  two before",
+                                       "two behind  ",
+                                       "\n",
+                                       "|end-of-job\n",
+                                       all_controls,
+                                       "\x7f\x80\xff\xfe\xc3(",
+                                       "None",
+                                       "'\"\\`$(reboot)",
+                                       "fairlead:v1 nodes=1-3 tasks-per-node=4 held",
+                                       "fairlead:v1 stopped\n",
+                                       " fairlead:v1 stopped",
+                                       std::string(63, 'x')};
+  comments.push_back("\n" + line(9, "").substr(0, 60));
+  for (const std::string& comment : comments) {
+    for (const std::string& other : comments) {
+      const auto jobs = ReadJobLines(line(7, comment) + line(8, other));
+      ASSERT_TRUE(jobs.ok()) << jobs.status().message();
+      ASSERT_THAT(Ids(*jobs), ElementsAre(7, 8));
+      EXPECT_EQ((*jobs)[0].admin_comment, comment);
+      EXPECT_EQ((*jobs)[1].admin_comment, other);
+    }
   }
-  EXPECT_FALSE(ReadJobLines("7" + begin + "cut off").ok());
-  EXPECT_FALSE(ReadJobLines("7" + begin + "x|end-of-job\n8|N/A").ok());
+  EXPECT_FALSE(ReadJobLines(line(7, "x") + line(8, "x").substr(0, 100)).ok()) << "cut off";
+}
+
+// Of a longer one the rest is not read. It is no mark, even if what is read of it looks like one.
+TEST(AnswersTest, LongCommentsAreCutOff) {
+  const std::string mark = "fairlead:v1 nodes=1-3 tasks-per-node=4";
+  for (const std::string& comment :
+       {std::string(65536, 'y'), mark + std::string(40, ' ') + "x", mark + std::string(40, ' '), std::string(64, 'x'),
+        mark + std::string(64 - mark.size(), '0')}) {
+    const auto jobs =
+        ReadJobLines("7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|" + SlurmColumns("None", comment));
+    ASSERT_TRUE(jobs.ok()) << jobs.status().message();
+    EXPECT_EQ((*jobs)[0].admin_comment, comment.substr(0, 64) + "...");
+    EXPECT_FALSE(ReadElasticMark((*jobs)[0].admin_comment).has_value());
+  }
+}
+
+TEST(AnswersTest, JsonMayHaveBytesThatAreNoText) {
+  const auto jobs = ReadJobsJson(
+      "{\"jobs\": [{\"job_id\": 7, \"user_id\": 1, \"comment\": \"\xc3\xbc\xff\xc3\", "
+      "\"admin_comment\": \"\xf0\x9f\"}, {\"job_id\": 8, \"user_id\": 1}]}");
+  ASSERT_TRUE(jobs.ok()) << jobs.status().message();
+  EXPECT_THAT(Ids(*jobs), ElementsAre(7, 8));
+  EXPECT_EQ((*jobs)[0].comment, "\xc3\xbc??");
+  EXPECT_EQ((*jobs)[0].admin_comment, "??");
+}
+
+TEST(AnswersTest, HowAJobHasEnded) {
+  const auto read = [](const std::string& state, const std::string& reason) {
+    return (
+        *ReadJobLines("7|N/A|N/A|0|" + state + "|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|" + SlurmColumns(reason, "")))[0];
+  };
+  EXPECT_TRUE(read("NODE_FAIL", "NodeDown").has_ended_by_slurm());
+  EXPECT_TRUE(read("BOOT_FAIL", "None").has_ended_by_slurm());
+  EXPECT_TRUE(read("FAILED", "JobLaunchFailure").has_ended_by_slurm());
+  for (const char* own : {"FAILED", "COMPLETED", "CANCELLED", "TIMEOUT", "PREEMPTED", "OUT_OF_MEMORY", "DEADLINE"}) {
+    EXPECT_EQ(read(own, "NonZeroExitCode").end, own);
+    EXPECT_FALSE(read(own, "NonZeroExitCode").has_ended_by_slurm()) << own;
+  }
+  EXPECT_EQ(read("RUNNING", "None").end, "");
+  EXPECT_FALSE(read("PENDING", "NodeDown").has_ended_by_slurm());
+  EXPECT_TRUE((*ReadJobsJson(R"({"jobs": [{"job_id": 1, "user_id": 2, "job_state": ["NODE_FAIL"]}]})"))[0]
+                  .has_ended_by_slurm());
 }
 
 TEST(AnswersTest, HowLongAJobRuns) {
   const auto read = [](const std::string& time, const std::string& state = "RUNNING") {
-    return (*ReadJobLines("7|N/A|N/A|0|" + state + "|0|1|1|1|1|1|1|1|1|0|" + time +
-                          "|train|h0|None|(null)|end-of-job"))[0]
+    return (*ReadJobLines("7|N/A|N/A|0|" + state + "|0|1|1|1|1|1|1|1|1|0|" + time + "|train|h0|" +
+                          SlurmColumns("None", "(null)")))[0]
         .run_time;
   };
   EXPECT_EQ(read("0:00"), SimDuration(0));
@@ -206,7 +277,8 @@ TEST(AnswersTest, AnyTextIsSafe) {
     damaged[at] = *rc::gen::element('"', '{', '}', '[', ']', ',', '0', 'x', '\\');
     const auto jobs = ReadJobsJson(damaged);
     if (jobs.ok()) RC_ASSERT(jobs->size() <= 4u);
-    (void)ReadJobLines(*rc::gen::container<std::string>(rc::gen::element('|', '1', 'N', '/', 'A', '\n', 'h', '[')));
+    (void)ReadJobLines(
+        *rc::gen::container<std::string>(rc::gen::element('|', '1', 'N', '/', 'A', '\n', 'h', '[', ' ')));
   }));
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,7 +50,8 @@ struct Job {
   std::optional<SimDuration> run_time = std::nullopt;  // of its present run, in whole seconds; JSON does not say
   std::string partition;                               // several, with commas, while it is pending
   std::vector<std::string> hosts;                      // in Slurm's order; empty: it has none
-  std::string reason;                                  // why it is pending
+  std::string reason;                                  // why it is pending, or has ended
+  std::string end;                                     // "FAILED": how it has ended; empty: it has not
   std::string admin_comment;                           // only operators can write it
 
   // What readings of one job add (empty in readings of all: slurm/cluster_reader.h says why).
@@ -64,6 +66,10 @@ struct Job {
   }
   // Whether Slurm itself holds it, because its start has failed on a host.
   bool is_held_by_slurm() const { return is_held && reason == "launch failed requeued held"; }
+  // Whether it was requeued to be held, by whomever.
+  bool is_requeued_held() const { return is_held && reason == "job requeued in held state"; }
+  // Whether it has ended by what happened to Slurm's own, and not by its script, its user or a limit.
+  bool has_ended_by_slurm() const;
   // Whether nobody else can have its hosts: Slurm tells them for minutes after its end, too.
   bool occupies_hosts() const { return has_hosts() || state == JobState::kCompleting; }
   friend bool operator==(const Job&, const Job&) = default;
@@ -110,6 +116,14 @@ struct ClusterState {
 // Whose job it is, by Slurm's word; the name is the one that the SPANK plugin gives to its processes.
 inline model::JobIdentity IdentityOf(const Job& job) {
   return {.name = "slurm-" + std::to_string(job.id), .owner = job.owner, .slurm_job = job.id};
+}
+
+inline bool Job::has_ended_by_slurm() const {
+  const auto is_one_of = [](const std::string& word, std::initializer_list<const char*> words) {
+    return std::ranges::find(words, word) != words.end();
+  };
+  if (is_one_of(end, {"NODE_FAIL", "BOOT_FAIL", "LAUNCH_FAILED", "RECONFIG_FAIL"})) return true;
+  return end == "FAILED" && is_one_of(reason, {"NodeDown", "SystemFailure", "JobLaunchFailure"});
 }
 
 inline const Job* FindJob(const std::vector<Job>& jobs, uint32_t id) {

@@ -73,6 +73,7 @@ struct ElasticJobs::Entry {
   uint32_t num_failures = 0;
   uint32_t num_launches_failed = 0;
   std::optional<uint32_t> launch_failed_at;  // after so many restarts
+  uint32_t num_requeues = 0;                 // by us, after Slurm had ended it
   std::string reason;
 };
 
@@ -108,9 +109,10 @@ ElasticJobs::~ElasticJobs() = default;
 
 // ---- What Slurm shows ----
 
-bool ElasticJobs::IsOurs(const Job& job) const {
-  const auto mark = ReadElasticMark(job.admin_comment);
-  if (!mark.has_value() || !job.is_single || !job.may_requeue || job.state == JobState::kEnded) return false;
+bool ElasticJobs::IsOurs(const Job& job) const { return job.state != JobState::kEnded && IsOrWasOurs(job); }
+
+bool ElasticJobs::IsOrWasOurs(const Job& job) const {
+  if (!ReadElasticMark(job.admin_comment).has_value() || !job.is_single || !job.may_requeue) return false;
   if (refused_.contains(job.id)) return false;
   if (IsHeldByOthers(job)) return false;
   const std::vector<std::string_view> partitions = SplitList(job.partition);
@@ -143,6 +145,7 @@ void ElasticJobs::Look(const ClusterState& state, const BusyJobs& busy, SimTime 
     }
     if (entries_.contains(job.id)) present.insert(job.id);
   }
+  LookAtEnds(state, busy, now);
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     const bool is_present = present.contains(entry->first);
     if (!is_present) allocator_->Remove(entry->second->id, now);
@@ -161,14 +164,11 @@ void ElasticJobs::Pin(const ClusterState& state, const BusyJobs& busy, SimTime n
   reserved_.clear();
   controller::PinnedJobs pinned;
   std::map<uint32_t, std::set<HostId>> hosts;
-  const auto add = [&](uint32_t job, const std::vector<std::string>& names) {
-    for (const std::string& name : names) {
-      if (const HostId host = fabric_.FindHost(name); host.valid()) hosts[job].insert(host);
-    }
-  };
   for (const auto& [job, promised] : busy) {
-    hosts[job];
-    add(job, promised);
+    std::set<HostId>& of_job = hosts[job];
+    for (const std::string& name : promised) {
+      if (const HostId host = fabric_.FindHost(name); host.valid()) of_job.insert(host);
+    }
   }
   for (const auto& [job, entry] : entries_) {
     if (entry->seen.state == JobState::kCompleting) hosts[job];
@@ -176,11 +176,13 @@ void ElasticJobs::Pin(const ClusterState& state, const BusyJobs& busy, SimTime n
     for (const NodeShare& share : allocator_->nodes(entry->id)) hosts[job].insert(share.node);
   }
   for (const Job& job : state.jobs) {
-    if (!job.occupies_hosts() || !hosts.contains(job.id)) continue;
-    add(job.id, job.hosts);
+    const auto found = job.occupies_hosts() ? hosts.find(job.id) : hosts.end();
+    if (found == hosts.end()) continue;
     for (const std::string& name : job.hosts) {
       const HostId host = fabric_.FindHost(name);
-      if (host.valid()) pinned[JobId(job.id)].num_gpus_held += fabric_.num_gpus_of(host);
+      if (!host.valid()) continue;
+      found->second.insert(host);
+      pinned[JobId(job.id)].num_gpus_held += fabric_.num_gpus_of(host);
     }
   }
   for (const auto& [job, all] : hosts) {
@@ -191,9 +193,64 @@ void ElasticJobs::Pin(const ClusterState& state, const BusyJobs& busy, SimTime n
   allocator_->SetPinned(std::move(pinned), now);
 }
 
+void ElasticJobs::LookAtEnds(const ClusterState& state, const BusyJobs& busy, SimTime now) {
+  kept_.clear();
+  if (!sources_.read_end) return;
+  std::set<uint32_t> shown;
+  for (const Job& job : state.jobs) shown.insert(job.id);
+  const bool has_gone = std::ranges::any_of(entries_, [&](const auto& entry) { return !shown.contains(entry.first); });
+  if (has_gone) Save(now);
+  std::vector<uint32_t> gone;
+  for (const auto& [job, text] : saved_) {
+    if (!shown.contains(job)) gone.push_back(job);
+  }
+  size_t num_looks = 0;
+  for (const uint32_t job : gone) {
+    const bool waits = busy.contains(job) || num_looks == kNumNewMax;
+    num_looks += waits ? 0 : 1;
+    if (waits || LookAtEnd(job)) kept_.insert(job);
+  }
+}
+
+bool ElasticJobs::LookAtEnd(uint32_t job) {
+  const Result<Job> end = sources_.read_end(job);
+  if (!end.ok()) return end.status().code() == StatusCode::kUnavailable;
+  if (end->state != JobState::kEnded) return true;
+  const std::string why = IsOrWasOurs(*end) ? WhyEndedBySlurm(*end) : "";
+  Result<ElasticRecord> record = ReadElasticText(saved_.at(job));
+  if (why.empty() || !record.ok()) return false;
+  if (record->num_requeues >= kNumRequeuesMax) {
+    sources_.note(SubjectOf(job),
+                  Fault(fmt::format("{}, and was requeued {} times: it is not started again", why, kNumRequeuesMax)));
+    return false;
+  }
+  const Result<RequeueJob> requeue = MakeRequeueJob(*end);
+  if (!requeue.ok()) return false;
+  // Before anything is done: a controller that is killed may count one too many, and none too few.
+  ++record->num_requeues;
+  std::string text = ElasticText(*record);
+  const store::Change change = {ElasticKey(job), text};
+  const Status status = store_.Apply({&change, 1});
+  sources_.note("store", status);
+  if (!status.ok()) return true;
+  saved_[job] = std::move(text);
+  requeues_.push_back(
+      {*requeue, fmt::format("{}: it is requeued, {} of {}", why, record->num_requeues, kNumRequeuesMax)});
+  return true;
+}
+
+std::string ElasticJobs::WhyEndedBySlurm(const Job& job) const {
+  if (job.has_ended_by_slurm()) {
+    return fmt::format("was ended by Slurm ({}{}{})", job.end, job.reason.empty() ? "" : ", ", job.reason);
+  }
+  if (job.end != "FAILED" || !sources_.why_not_launched) return "";
+  const std::optional<std::string> why = sources_.why_not_launched(job.id);
+  return why.has_value() ? fmt::format("could not be launched by Slurm ({})", *why) : "";
+}
+
 // Of jobs that Slurm does not have any more, also those that ended while nobody looked.
 void ElasticJobs::Forget(const ClusterState& state) {
-  std::set<uint32_t> jobs;
+  std::set<uint32_t> jobs = kept_;
   for (const Job& job : state.jobs) jobs.insert(job.id);
   std::erase_if(refused_, [&jobs](uint32_t job) { return !jobs.contains(job); });
   std::vector<store::Change> changes;
@@ -252,6 +309,7 @@ Status ElasticJobs::Enter(const Job& job, const ElasticMark& mark, SimTime now) 
   }
   entry->first_seen = record.first_seen;
   entry->steps_done = record.steps_done;
+  entry->num_requeues = record.num_requeues;
   if (record.restart_cost_s > 0) entry->restart_cost_s = record.restart_cost_s;
 
   model::Job model;
@@ -494,6 +552,7 @@ void ElasticJobs::Save(SimTime now) {
                             .executed_s = history.executed_s,
                             .num_starts = history.num_starts,
                             .restart_cost_s = entry->restart_cost_s.value_or(0),
+                            .num_requeues = entry->num_requeues,
                             .speeds = {}};
     const auto& speed = dynamic_cast<const prediction::MeasuredSpeed&>(allocator_->speed(entry->id));
     for (const prediction::MeasuredSize& size : speed.measured()) {

@@ -16,10 +16,15 @@
 //             allocator is told where its jobs are in truth. Jobs that somebody is at (an operation on them is under
 //             way, steering moves them, they are being ended) are pinned: others are decided about, without what these
 //             hold or are promised.
-// Guarantees  a job that nobody has opted in, one that its user holds, an array, or one whose size can't be chosen is
+//             A job that Slurm has ended itself (a node that went, a script that could not be launched) is requeued, at
+//             most kNumRequeuesMax times; what Slurm does not show any more is looked at once, and kept or forgotten.
+// Guarantees  a job whose script has ended, that was cancelled, or whose time was over is not started again. A job that
+//             nobody has opted in, one that its user holds, an array, or one whose size can't be chosen is
 //             in no operation. Waiting elastic jobs are held, so that Slurm does not start them at a size of its own.
 // Limits      after a start of the controller policies have forgotten what they remember of waiting jobs
 //             (scheduling::JobMemory); attained service, steps and speeds are kept in the store.
+// Size        over 400 lines: one table of jobs, to which Slurm, their steps and the policy all add. Hosts, records,
+//             marks and logs are in files of their own.
 // Thread      one at a time.
 // Reference   Zhao et al., AITurbo, HPDC 2021; docs/operate/slurm.md has the contract of such jobs.
 #pragma once
@@ -31,6 +36,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -73,6 +79,11 @@ struct ElasticSources {
   std::function<Result<Job>(uint32_t id)> read_job;  // with its comment
   std::function<StepsSeen(const Job& job, const ElasticWish& wish)> read_steps;
   std::function<std::optional<SimTime>(const Job& job, const ElasticWish& wish)> read_checkpoint_time;
+  // Also of one that has ended, as long as Slurm knows it. Empty: none is requeued.
+  std::function<Result<Job>(uint32_t id)> read_end = {};
+  // Why the script of a job that has ended as FAILED was not launched (launch_log.h); nothing: it was, for all that is
+  // known. Empty: nobody knows.
+  std::function<std::optional<std::string>(uint32_t id)> why_not_launched = {};
   // Of one subject ("job 7"): something that people should know; each is reported once for as long as it lasts.
   std::function<void(const std::string& subject, const Status& status)> note;
 };
@@ -96,6 +107,14 @@ using BusyJobs = std::map<uint32_t, std::vector<std::string>>;
 
 class ElasticJobs {
  public:
+  // Of one job, whatever happens in between.
+  static constexpr uint32_t kNumRequeuesMax = 3;
+
+  struct Requeue {
+    RequeueJob operation;
+    std::string why;  // for people
+  };
+
   // `fabric` and `store` must outlive it. Errors: those of options.Validate() and of the store; kDataLoss: a record that
   // can't be read.
   static Result<std::unique_ptr<ElasticJobs>> Create(const topology::Fabric& fabric, ElasticOptions options,
@@ -114,6 +133,9 @@ class ElasticJobs {
   // What is to be done so that jobs are as decided, those that were not busy at the last Look(). All of it has to be
   // tried. `now` never goes back.
   std::vector<Operation> Decide(SimTime now);
+
+  // Jobs that Slurm has ended itself since the last call. All of it has to be tried: it is counted already.
+  std::vector<Requeue> TakeRequeues() { return std::exchange(requeues_, {}); }
 
   // The job stops and waits, whatever was decided: its run is lost (lost_runs.h). Nothing: it is not ours, its steps have
   // gone on since, or it can't be.
@@ -145,6 +167,13 @@ class ElasticJobs {
   ElasticJobs(const topology::Fabric& fabric, ElasticOptions options, store::Store* store, ElasticSources sources);
 
   bool IsOurs(const Job& job) const;
+  // Likewise, whether it has ended or not.
+  bool IsOrWasOurs(const Job& job) const;
+  // Those of which Slurm shows nothing any more.
+  void LookAtEnds(const ClusterState& state, const BusyJobs& busy, SimTime now);
+  // Whether it is to be kept: it will be back, or nobody knows yet.
+  bool LookAtEnd(uint32_t job);
+  std::string WhyEndedBySlurm(const Job& job) const;
   void Pin(const ClusterState& state, const BusyJobs& busy, SimTime now);
   void Forget(const ClusterState& state);
   void LookAtJob(const Job& job, SimTime now);
@@ -171,6 +200,8 @@ class ElasticJobs {
   std::map<uint32_t, std::vector<HostId>> reserved_;    // [job that is pinned] as of the last Look()
   std::map<uint32_t, std::string> saved_;               // [job] record as it is in the store
   SimTime saved_at_;
+  std::vector<Requeue> requeues_;
+  std::set<uint32_t> kept_;     // jobs that Slurm does not show, and whose records stay; as of the last Look()
   std::set<uint32_t> refused_;  // jobs whose size can't be chosen
   Seconds restart_cost_;        // of jobs that have not been restarted
 };

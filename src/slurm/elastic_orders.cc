@@ -31,7 +31,8 @@ Result<std::unique_ptr<ElasticOrders>> ElasticOrders::Create(const topology::Fab
   std::unique_ptr<ElasticOrders> orders(
       new ElasticOrders(fabric, std::move(options), programs, store, std::move(jobs), std::move(listeners)));
   for (const auto& [number, operation] : recorded) {
-    const bool is_sizing = std::holds_alternative<PlaceJob>(operation) || std::holds_alternative<HoldJob>(operation);
+    const bool is_sizing = std::holds_alternative<PlaceJob>(operation) || std::holds_alternative<HoldJob>(operation) ||
+                           std::holds_alternative<RequeueJob>(operation);
     // A job that steering has stopped is steering's to place.
     const bool is_steered = is_sizing && std::ranges::any_of(stopped, [job = JobOf(operation)](const StopJob& stop) {
                               return stop.job == job;
@@ -86,6 +87,12 @@ void ElasticOrders::Look(const ClusterState& state, const std::set<uint32_t>& st
   }
   for (const Operation& operation : decided) Begin(operation, now);
   StopLost(state, lost, steered, now);
+  for (ElasticJobs::Requeue& requeue : jobs_->TakeRequeues()) {
+    const uint32_t job = requeue.operation.job;
+    listeners_.changed(job, requeue.why);
+    Account(job, requeue.why);
+    Begin(std::move(requeue.operation), now, true);
+  }
   FindWaits(state);
 }
 
@@ -222,7 +229,7 @@ bool ElasticOrders::TakeTurn(uint32_t job, Order* order, SimTime now) {
   const Result<Outcome> outcome = writer_.Carry(order->operation);
   if (outcome.ok() && outcome->kind == Outcome::Kind::kDone) return true;
   if (outcome.ok() && outcome->kind == Outcome::Kind::kGivenUp) {
-    Fail(job, outcome->message, now);
+    Fail(order->operation, outcome->message, now);
     return true;
   }
   // Another order about the job is recorded: not ours to go on with.
@@ -234,16 +241,19 @@ bool ElasticOrders::TakeTurn(uint32_t job, Order* order, SimTime now) {
   std::string message;
   // Slurm, or the store, is away: an order is under way until that is over.
   if (!writer_.Abandon(order->operation, &message).ok()) return false;
-  Fail(job,
+  Fail(order->operation,
        fmt::format("not within {:.0f} s: {}", options_.patience.seconds().value(),
                    outcome.ok() ? outcome->message : outcome.status().message()),
        now);
   return true;
 }
 
-void ElasticOrders::Fail(uint32_t job, const std::string& why, SimTime now) {
-  listeners_.changed(job, "its size was not changed: " + why);
-  Account(job, "its size was not changed: " + why);
+void ElasticOrders::Fail(const Operation& operation, const std::string& why, SimTime now) {
+  const uint32_t job = *JobOf(operation);
+  const bool is_requeue = std::holds_alternative<RequeueJob>(operation);
+  const std::string what = (is_requeue ? "it was not requeued: " : "its size was not changed: ") + why;
+  listeners_.changed(job, what);
+  Account(job, what);
   if (auto back = jobs_->Fail(job, why, now)) given_back_.push_back(*std::move(back));
 }
 

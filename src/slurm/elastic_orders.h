@@ -15,6 +15,7 @@
 //             are lost is taken back at once: drained, down, reserved, or taken by a job that does not leave them.
 //             A job whose run is lost (lost_runs.h) is stopped at once, without a checkpoint, as nobody would write
 //             one, and what it gets is decided anew.
+//             One that Slurm has ended itself is requeued, and what it gets is decided anew, too.
 //             A job that steering turns to is left to it at once. Orders of an earlier controller go on. A job that has
 //             named its checkpoint's file, and would write one, is asked for it (SIGUSR1 to its batch script) before it
 //             is stopped, and stopped once that file is newer, or nothing would come of waiting.
@@ -50,6 +51,8 @@ struct ElasticOrderOptions {
   // > 0. How long a job may take to write a checkpoint before it is stopped without one.
   SimDuration checkpoint_patience = SimDuration(600'000'000'000);
   // Of a turn: few looks, so that no job holds up the others.
+  // slurmctld's log, which says which runs it could not launch (launch_log.h); empty: nobody knows.
+  std::string slurm_log = {};
   WriterOptions writer = {.pause = std::chrono::milliseconds(50), .num_looks_max = 6, .sleep = {}};
 };
 
@@ -120,7 +123,7 @@ class ElasticOrders {
   std::string WhyLost(const PlaceJob& place, const ClusterState& state) const;
   // Whether it has ended.
   bool TakeTurn(uint32_t job, Order* order, SimTime now);
-  void Fail(uint32_t job, const std::string& why, SimTime now);
+  void Fail(const Operation& operation, const std::string& why, SimTime now);
 
   const topology::Fabric& fabric_;
   const ElasticOrderOptions options_;

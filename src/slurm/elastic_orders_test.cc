@@ -83,6 +83,17 @@ class ElasticOrdersTest : public testing::Test {
     notes_.clear();
     changes_.clear();
     stopped_.clear();
+    not_launched_.clear();
+  }
+  // As slurmctld does that could not launch its script: it looks as if that had ended with 1.
+  void FailToLaunch(uint32_t id) {
+    End(id, "FAILED", "NonZeroExitCode");
+    not_launched_[id] = "Job credential revoked";
+  }
+  void End(uint32_t id, const std::string& state, const std::string& reason) {
+    slurm_.jobs[id].state = state;
+    slurm_.jobs[id].end_reason = reason;
+    slurm_.jobs[id].hosts.clear();
   }
   void Add(uint32_t id, FakeJob job, double steps = 0) {
     if (steps > 0) {
@@ -107,6 +118,11 @@ class ElasticOrdersTest : public testing::Test {
       return seen;
     };
     sources.read_checkpoint_time = [this](const Job& job, const ElasticWish&) { return checkpoints_[job.id]; };
+    sources.read_end = [this](uint32_t id) { return ProgramReader(&programs_).ReadJobLine(id); };
+    sources.why_not_launched = [this](uint32_t id) {
+      const auto found = not_launched_.find(id);
+      return found == not_launched_.end() ? std::nullopt : std::optional(found->second);
+    };
     sources.note = [this](const std::string& subject, const Status& status) {
       if (!status.ok()) notes_.push_back(subject + ": " + status.message());
     };
@@ -198,6 +214,7 @@ class ElasticOrdersTest : public testing::Test {
   std::map<uint32_t, std::optional<SimTime>> checkpoints_;
   std::vector<std::string> notes_, changes_;
   std::vector<uint32_t> stopped_;
+  std::map<uint32_t, std::string> not_launched_;  // as slurmctld's log has it
   double now_s_ = 0;
 };
 
@@ -860,6 +877,117 @@ TEST_F(ElasticOrdersTest, AJobWhoseLaunchFailedIsPlacedAgain) {
   EXPECT_THAT(notes_, Contains(HasSubstr("could not be launched 3 times")));
 }
 
+// slurmctld starts a job within the second in which it has ended a run that it had forgotten, and fails it.
+TEST_F(ElasticOrdersTest, AJobThatSlurmCouldNotLaunchIsRequeued) {
+  Add(7, Elastic(2, 4), 1'000'000);
+  Start();
+  Periods(8);
+  const double before = trainings_[7].done;
+  changes_.clear();
+  FailToLaunch(7);
+  Look();
+  EXPECT_THAT(changes_, testing::ElementsAre("7: could not be launched by Slurm (Job credential revoked): it is "
+                                             "requeued, 1 of 3"));
+  ASSERT_THAT(*ReadIntentions(memory_), IsEmpty());
+  Periods(3);
+  EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+  EXPECT_EQ(slurm_.jobs[7].starts, 2u);
+  EXPECT_EQ(slurm_.jobs[7].restarts, 1u);
+  EXPECT_EQ(slurm_.jobs[7].admin_comment, "fairlead:v1 nodes=2-4 tasks-per-node=4");
+  EXPECT_GT(trainings_[7].done, before);
+  EXPECT_THAT(notes_, IsEmpty());
+  EXPECT_GT(orders_->Views()[0].node_seconds, 300) << "it keeps what it has had";
+}
+
+TEST_F(ElasticOrdersTest, AJobWhoseNodeWentIsRequeued) {
+  Add(7, Elastic(2, 4), 1'000'000);
+  Start();
+  Periods(3);
+  End(7, "NODE_FAIL", "NodeDown");
+  Periods(3);
+  EXPECT_EQ(slurm_.jobs[7].starts, 2u);
+  EXPECT_THAT(changes_, Contains(HasSubstr("was ended by Slurm (NODE_FAIL, NodeDown): it is requeued, 1 of 3")));
+}
+
+// Whatever it was that ended its script, or whoever ended the job: nobody but Slurm.
+TEST_F(ElasticOrdersTest, AJobThatHasEndedByItselfIsNotStartedAgain) {
+  const std::vector<std::pair<std::string, std::string>> ends = {{"FAILED", "NonZeroExitCode"},
+                                                                 {"COMPLETED", "None"},
+                                                                 {"CANCELLED", "None"},
+                                                                 {"TIMEOUT", "TimeLimit"},
+                                                                 {"OUT_OF_MEMORY", "OutOfMemory"},
+                                                                 {"DEADLINE", "DeadLine"},
+                                                                 {"FAILED", "BadConstraints"},
+                                                                 {"PREEMPTED", "None"}};
+  for (const auto& [state, reason] : ends) {
+    SCOPED_TRACE(state + " " + reason);
+    BeginAnew();
+    Add(7, Elastic(2, 4), 1'000'000);
+    Start();
+    Periods(3);
+    End(7, state, reason);
+    slurm_.changes.clear();
+    Periods(3);
+    EXPECT_THAT(slurm_.changes, IsEmpty());
+    EXPECT_EQ(slurm_.jobs[7].state, state);
+    EXPECT_THAT(*ReadElasticRecords(memory_), IsEmpty()) << "nothing is kept of it";
+  }
+}
+
+// Nor one that is not ours: its user holds it, or does not want it requeued.
+TEST_F(ElasticOrdersTest, AJobThatIsNotOursIsNotRequeued) {
+  Add(7, Elastic(2, 4), 1'000'000);
+  slurm_.jobs[8] = Rigid(2);
+  Start();
+  Periods(3);
+  slurm_.jobs[7].may_requeue = false;
+  FailToLaunch(7);
+  FailToLaunch(8);
+  slurm_.changes.clear();
+  Periods(3);
+  EXPECT_THAT(slurm_.changes, IsEmpty());
+}
+
+// Counted over the lives of controllers, whatever the job has done in between.
+TEST_F(ElasticOrdersTest, AJobIsRequeuedThreeTimes) {
+  Add(7, Elastic(2, 4), 1'000'000);
+  Start();
+  Periods(3);
+  for (uint32_t failed = 1; failed <= 4; ++failed) {
+    SCOPED_TRACE(failed);
+    ASSERT_EQ(slurm_.jobs[7].state, "RUNNING");
+    FailToLaunch(7);
+    Look();
+    if (failed % 2 == 0) {
+      orders_.reset();
+      Start();
+    }
+    Periods(4);
+    if (slurm_.jobs[7].state == "FAILED") break;
+  }
+  EXPECT_EQ(slurm_.jobs[7].state, "FAILED");
+  EXPECT_LE(slurm_.jobs[7].starts, 4u);
+  EXPECT_GE(slurm_.jobs[7].starts, 3u) << "a count may be lost with a controller that dies before it has begun";
+  EXPECT_THAT(notes_, Contains(HasSubstr("requeued 3 times: it is not started again")));
+  EXPECT_THAT(*ReadElasticRecords(memory_), IsEmpty());
+}
+
+// Slurm does not answer when it is asked how the job has ended: that is asked again.
+TEST_F(ElasticOrdersTest, AnEndThatSlurmDoesNotTellIsAskedForAgain) {
+  Add(7, Elastic(2, 4), 1'000'000);
+  Start();
+  Periods(3);
+  FailToLaunch(7);
+  const auto state = ProgramReader(&programs_).ReadAll();
+  ASSERT_TRUE(state.ok());
+  slurm_.is_away = true;
+  orders_->Look(*state, steered_, Now());
+  EXPECT_TRUE(orders_->is_idle());
+  slurm_.is_away = false;
+  Periods(3);
+  EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+}
+
 TEST_F(ElasticOrdersTest, SteeringComesFirst) {
   Add(7, Elastic(1, 6), 1'000'000);
   Start();
@@ -965,6 +1093,12 @@ TEST_F(ElasticOrdersTest, KilledAtAnyMomentNothingIsLost) {
       }
       if (!is_busy) {
         for (auto& [name, node] : slurm_.nodes) node.state = "IDLE";
+      }
+      if (is_busy && random.Uniform() < 0.1) {
+        const auto id = static_cast<uint32_t>(1 + random.Below(next));
+        const bool is_one = trainings_.contains(id) && slurm_.jobs[id].state == "RUNNING" && !strangers.contains(id);
+        // Once each: a count may be lost with each death.
+        if (is_one && !not_launched_.contains(id)) FailToLaunch(id);
       }
       death_ = {};
       if (random.Uniform() < (is_busy ? 0.3 : 0.02))

@@ -26,6 +26,7 @@ void Describe(Archive& archive, Record& record) {
   archive.Required("executed_s", record.executed_s);
   archive.Required("num_starts", record.num_starts);
   archive.Optional("restart_cost_s", record.restart_cost_s);
+  archive.Optional("num_requeues", record.num_requeues);
   archive.Optional("speeds", record.speeds);
 }
 

@@ -26,6 +26,7 @@ struct ElasticRecord {
   double executed_s = 0;
   uint32_t num_starts = 0;    // but for the present one
   double restart_cost_s = 0;  // 0: not measured
+  uint32_t num_requeues = 0;  // by us, after Slurm had ended it
   std::vector<Size> speeds;
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "slurm/launch_log.h"
 #include "slurm/progress_file.h"
 #include "slurm/steering_steps.h"
 
@@ -15,6 +16,8 @@ namespace {
 
 // A job's processes are ended until Slurm's KillWait is over, 30 s by default, and what is seen of them comes later.
 constexpr SimDuration kEndOfJob(60'000'000'000);
+// What a busy slurmctld writes in minutes.
+constexpr size_t kLogBytesMax = size_t{4} * 1024 * 1024;
 
 }  // namespace
 
@@ -24,6 +27,7 @@ Result<std::unique_ptr<ElasticSizing>> ElasticSizing::Create(const ElasticOrderO
                                                              std::function<SimTime()> clock) {
   std::unique_ptr<ElasticSizing> sizing(
       new ElasticSizing(surroundings, programs, notes, std::move(account), std::move(clock)));
+  sizing->slurm_log_ = options.slurm_log;
   FL_ASSIGN_OR_RETURN(sizing->orders_,
                       ElasticOrders::Create(*surroundings->fabric, options, programs, surroundings->store,
                                             sizing->MakeSources(), sizing->MakeListeners()));
@@ -35,7 +39,16 @@ ElasticSources ElasticSizing::MakeSources() {
           .read_steps = [this](const Job& job, const ElasticWish& wish) { return seen_.Read(job, wish); },
           .read_checkpoint_time = [](const Job& job,
                                      const ElasticWish& wish) { return TimeOfFile(wish.checkpoint_file, job.owner); },
+          .read_end = [this](uint32_t job) { return reader_.ReadJobLine(job); },
+          .why_not_launched = [this](uint32_t job) { return WhyNotLaunchedByLog(job); },
           .note = [this](const std::string& subject, const Status& status) { notes_.TellOnce(subject, status); }};
+}
+
+std::optional<std::string> ElasticSizing::WhyNotLaunchedByLog(uint32_t job) const {
+  if (slurm_log_.empty()) return std::nullopt;
+  const Result<std::string> log = ReadEndOfFile(slurm_log_, kLogBytesMax);
+  notes_.TellOnce("slurm log", log.ok() ? OkStatus() : log.status());
+  return log.ok() ? WhyNotLaunched(*log, job) : std::nullopt;
 }
 
 ElasticOrderListeners ElasticSizing::MakeListeners() {

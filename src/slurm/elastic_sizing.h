@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -65,6 +66,7 @@ class ElasticSizing {
         reader_(programs) {}
 
   ElasticSources MakeSources();
+  std::optional<std::string> WhyNotLaunchedByLog(uint32_t job) const;
   ElasticOrderListeners MakeListeners();
 
   const service::SchedulerSurroundings& surroundings_;
@@ -73,6 +75,7 @@ class ElasticSizing {
   const std::function<SimTime()> clock_;
   ProgramReader reader_;
   SeenSteps seen_;
+  std::string slurm_log_;
   std::unique_ptr<ElasticOrders> orders_;  // never null after Create()
 
   mutable std::mutex mutex_;

@@ -198,8 +198,11 @@ void Engine::Read() {
                       : Status(status.code(),
                                "no reading, so no job and no host is touched until there is one: " + status.message()),
                   EndAbsence(status.ok()));
-  readings_.Note(status, Seconds(std::chrono::duration<double>(Clock::now() - begin).count()));
-  if (!state.ok()) return;
+  const Seconds length(std::chrono::duration<double>(Clock::now() - begin).count());
+  if (!state.ok()) {
+    readings_.Note(status, length);
+    return;
+  }
   const auto shown = std::make_shared<const ClusterState>(*std::move(state));
   for (const std::string& host : hosts_.TakeNewUnknown(*shown)) {
     notes_.Tell(Severity::kWarning, "host " + host,
@@ -209,7 +212,9 @@ void Engine::Read() {
   std::vector<controller::SteeringEvent> spares;
   for (const HostId host : hosts_.TakeNewSpares(*shown)) spares.emplace_back(controller::SpareOffered{host});
   orders_.Report(std::move(spares));
+  // Whoever sees that Slurm answers sees what it says, too.
   readings_.Show(shown, hosts_.num_unknown(), UnixTime());
+  readings_.Note(status, length);
   const std::vector<LostRun> lost = FindLostRuns(*shown);
   if (surroundings_.acts) Look(*shown, lost);
 }
@@ -294,6 +299,8 @@ void Engine::Account(uint32_t job, std::optional<uint32_t> owner, AccountEntry e
   const auto state = readings_.state();
   const Job* seen = state == nullptr ? nullptr : FindJob(state->jobs, job);
   if (!owner.has_value() && seen != nullptr) owner = seen->owner;
+  // One that has ended, and is requeued.
+  if (const auto known = accounts_->Of(job); !owner.has_value() && known.has_value()) owner = known->owner;
   if (!owner.has_value()) return;  // it is gone, and with it who would ask
   entry.at_s = UnixTime().seconds().value();
   notes_.TellOnce("job accounts", accounts_->Add(job, *owner, std::move(entry)));

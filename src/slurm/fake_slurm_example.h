@@ -20,6 +20,18 @@
 
 namespace fairlead::slurm {
 
+// The end of a line of kJobFields.
+inline std::string SlurmColumns(std::string_view reason, std::string_view admin_comment) {
+  constexpr size_t kWidth = 64;
+  const auto pad = [=](std::string_view text) {
+    return std::string(kWidth - std::min<size_t>(kWidth, text.size()), ' ');
+  };
+  const std::string_view shown = admin_comment.substr(0, kWidth);
+  return fmt::format("{}{}{}{}{}{}", reason.substr(0, kWidth), pad(reason), pad(shown), shown, shown, pad(shown));
+}
+
+inline constexpr char kRequeuedReason[] = "job requeued in held state";
+
 struct FakeJob {
   uint32_t owner = 0;
   uint32_t low = 1, high = 1;  // nodes that it wants
@@ -37,6 +49,7 @@ struct FakeJob {
   std::string reservation;
   std::string comment, name;
   std::string held_reason = "JobHeldUser";
+  std::string end_reason = "None";  // beside its state, when it is over
 };
 struct FakeNode {
   std::string state = "IDLE", reason;
@@ -163,11 +176,12 @@ class FakeSlurm : public Programs {
   }
 
   std::string ChangeJob(const std::string& verb, std::map<std::string, std::string>& given, FakeJob* job) {
-    if (IsOver(*job)) return "Job/step already completing or completed";
+    if (IsOver(*job) && verb != "requeuehold") return "Job has already finished";
     if (verb == "requeuehold") {
-      if (job->state != "RUNNING") return "Job is pending execution";
+      if (job->state != "RUNNING" && !IsOver(*job)) return "Job is pending execution";
       if (!job->may_requeue) return "Requested operation is presently disabled";
-      job->state = "COMPLETING";
+      if (IsOver(*job)) job->held_reason = kRequeuedReason;
+      job->state = IsOver(*job) ? "PENDING" : "COMPLETING";
       job->ticks = 3;
       job->is_held = job->waits_for_credential = true;
       ++job->restarts;
@@ -259,11 +273,12 @@ class FakeSlurm : public Programs {
   }
 
   static std::string LineOf(uint32_t id, const FakeJob& j) {
-    return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|1|{}|0:{}|train|{}|{}|{}|end-of-job\n", id,
-                       j.is_array ? "1-2" : "N/A", j.is_het ? "6" : "N/A", j.owner, j.state, j.restarts,
-                       j.is_held ? "0" : "4294901759", j.may_requeue ? 1 : 0, j.starts == 0 ? j.low : j.num_nodes,
-                       j.starts == 0 ? j.high : j.num_nodes, j.cpus, j.tasks, j.tasks_per_node, j.nice, j.run_s,
-                       fmt::join(j.hosts, ","), j.is_held ? j.held_reason : "None", j.admin_comment);
+    const std::string reason = IsOver(j) ? j.end_reason : j.is_held ? j.held_reason : "None";
+    return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|1|{}|0:{}|train|{}|{}\n", id, j.is_array ? "1-2" : "N/A",
+                       j.is_het ? "6" : "N/A", j.owner, j.state, j.restarts, j.is_held ? "0" : "4294901759",
+                       j.may_requeue ? 1 : 0, j.starts == 0 ? j.low : j.num_nodes, j.starts == 0 ? j.high : j.num_nodes,
+                       j.cpus, j.tasks, j.tasks_per_node, j.nice, j.run_s, fmt::join(j.hosts, ","),
+                       SlurmColumns(reason, j.admin_comment));
   }
 
   // What lines have not, and as much as it takes to be one.

@@ -46,6 +46,14 @@ void Describe(Archive& archive, Record& hold) {
   archive.Required("num_restarts", hold.num_restarts);
 }
 
+template <class Archive, codec::IsRecord<RequeueJob> Record>
+void Describe(Archive& archive, Record& requeue) {
+  archive.Required("job", requeue.job);
+  archive.Required("owner", requeue.owner);
+  archive.Required("num_restarts", requeue.num_restarts);
+  archive.Required("end", requeue.end);
+}
+
 template <class Archive, codec::IsRecord<StopJob> Record>
 void Describe(Archive& archive, Record& stop) {
   archive.Required("job", stop.job);
@@ -107,6 +115,7 @@ void Describe(Archive& archive, Record& record) {
   archive.template OneOf<PlaceJob>("place_job", record.operation);
   archive.template OneOf<StopJob>("stop_job", record.operation);
   archive.template OneOf<HoldJob>("hold_job", record.operation);
+  archive.template OneOf<RequeueJob>("requeue_job", record.operation);
   archive.template OneOf<LeaveReservation>("leave_reservation", record.operation);
   archive.template OneOf<SetNice>("set_nice", record.operation);
   archive.template OneOf<SetComment>("set_comment", record.operation);

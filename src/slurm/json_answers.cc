@@ -101,6 +101,7 @@ Result<Job> ReadJob(const Json& record) {
   std::vector<std::string_view> states;
   TakeWords(Find(record, "job_state"), &states);
   job.state = JobStateOf(states);
+  if (job.state == JobState::kEnded && !states.empty()) job.end = states.front();
   const auto priority = Number(Find(record, "priority"));
   job.is_held = job.state == JobState::kPending && (priority == 0 || IsTrue(record, "hold"));
   job.may_requeue = IsTrue(record, "requeue");

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "model/job_name.h"
 
 namespace fairlead::slurm {
@@ -136,10 +139,26 @@ class RecordHandler final : public nlohmann::json_sax<Json> {
   std::vector<Json*> open_;
 };
 
+// Slurm prints bytes of comments as they are. '?' for each that is none of a character.
+std::string AsUtf8(std::string_view text) {
+  constexpr size_t kCharacterMax = 4;
+  std::string replaced;
+  replaced.reserve(text.size());
+  while (!text.empty()) {
+    size_t size = 1;
+    while (size < std::min(kCharacterMax, text.size()) && !IsUtf8(text.substr(0, size))) ++size;
+    if (!IsUtf8(text.substr(0, size))) size = 0;
+    replaced += size == 0 ? std::string_view("?") : text.substr(0, size);
+    text.remove_prefix(std::max<size_t>(size, 1));
+  }
+  return replaced;
+}
+
 }  // namespace
 
 Status ForEachJsonRecord(std::string_view text, const JsonRecordOptions& options,
                          const std::function<Status(const Json&)>& take) {
+  if (!IsUtf8(text)) return ForEachJsonRecord(AsUtf8(text), options, take);
   RecordHandler handler(options, take);
   Json::sax_parse(text, &handler);
   return handler.Finish();

@@ -195,6 +195,28 @@ Step PlanHold(const HoldJob& hold, const std::optional<Job>& seen) {
   return Run(HoldCommands(job), fmt::format("hold job {}", id));
 }
 
+Step PlanRequeue(const RequeueJob& order, const std::optional<Job>& seen) {
+  const std::string id = std::to_string(order.job);
+  if (!seen.has_value()) return GiveUp(fmt::format("Slurm has no job {} any more", id));
+  const Job& job = *seen;
+  if (job.owner != order.owner)
+    return GiveUp(fmt::format("job {} is of user {} now, not of {}", id, job.owner, order.owner));
+  if (job.state == JobState::kCompleting) return Wait(fmt::format("job {} is being ended", id));
+  if (job.state == JobState::kEnded) {
+    const bool is_same_end = job.num_restarts == order.num_restarts && job.end == order.end;
+    if (!is_same_end) return GiveUp(fmt::format("job {} has run again, and ended", id));
+    if (!job.may_requeue) return GiveUp(fmt::format("job {} may not be requeued", id));
+    return Run({{"scontrol", "requeuehold", id}}, fmt::format("requeue job {}", id));
+  }
+  // Somebody has started it meanwhile, or a slurmctld has forgotten that it has ended.
+  if (!job.is_held) return IsSo(fmt::format("job {} is not held", id));
+  if (IsMarkedHeld(job)) return IsSo(fmt::format("job {} waits, held", id));
+  const bool is_ours = job.is_requeued_held() && job.num_restarts == order.num_restarts + 1;
+  if (!is_ours || !ReadElasticMark(job.admin_comment).has_value())
+    return GiveUp(fmt::format("somebody else holds job {}", id));
+  return Run({CommentCommand(job, MarkHeld(job.admin_comment))}, fmt::format("mark job {}", id));
+}
+
 Step PlanNice(const SetNice& order, const std::optional<Job>& job) {
   if (const std::string fault = WhyNot(job, order.job, order.owner); !fault.empty()) return GiveUp(fault);
   if (job->nice == order.nice) return IsSo(fmt::format("job {} has nice {}", order.job, order.nice));
@@ -278,6 +300,7 @@ Step PlanStep(const Operation& operation, const Observation& seen) {
                                [&](const PlaceJob& place) { return PlanPlace(place, seen.job); },
                                [&](const StopJob& stop) { return PlanStop(stop, seen.job); },
                                [&](const HoldJob& hold) { return PlanHold(hold, seen.job); },
+                               [&](const RequeueJob& order) { return PlanRequeue(order, seen.job); },
                                [&](const SetNice& order) { return PlanNice(order, seen.job); },
                                [&](const SetComment& order) { return PlanComment(order, seen.job); },
                                [&](const SetReservation& wish) { return PlanReservation(wish, seen.reservation); },
@@ -289,6 +312,7 @@ std::optional<uint32_t> JobOf(const Operation& operation) {
   return std::visit(Overloaded{[](const PlaceJob& place) { return std::optional(place.job); },
                                [](const StopJob& stop) { return std::optional(stop.job); },
                                [](const HoldJob& hold) { return std::optional(hold.job); },
+                               [](const RequeueJob& order) { return std::optional(order.job); },
                                [](const SetNice& order) { return std::optional(order.job); },
                                [](const SetComment& order) { return std::optional(order.job); },
                                [](const LeaveReservation& leave) { return std::optional(leave.job); },
@@ -337,7 +361,11 @@ std::vector<Command> PlanRelease(const Operation& operation, const Observation& 
   // With as many restarts as before, or without a mark, it is held by somebody else.
   const bool is_stopped = stop != nullptr && WhyNot(job, stop->job, stop->owner).empty() &&
                           job.num_restarts > stop->num_restarts && !IsHeldByOthers(job);
-  if (!is_placed && !is_stopped && !is_waiting) return {};
+  const auto* requeue = std::get_if<RequeueJob>(&operation);
+  const bool is_requeued =
+      requeue != nullptr && WhyNot(job, requeue->job, requeue->owner).empty() &&
+      (IsMarkedHeld(job) || (job.is_requeued_held() && job.num_restarts == requeue->num_restarts + 1));
+  if (!is_placed && !is_stopped && !is_waiting && !is_requeued) return {};
   return ReleaseCommands(job);
 }
 
@@ -385,6 +413,17 @@ Result<HoldJob> MakeHoldJob(const Job& job) {
   return HoldJob{job.id, job.owner, job.num_restarts};
 }
 
+Result<RequeueJob> MakeRequeueJob(const Job& job) {
+  const auto fault = [&job](std::string_view what) {
+    return Status(StatusCode::kFailedPrecondition, fmt::format("job {} can't be requeued: {}", job.id, what));
+  };
+  if (!job.is_single) return fault("it is an array, or heterogeneous");
+  if (!ReadElasticMark(job.admin_comment).has_value()) return fault("it is not elastic");
+  if (job.state != JobState::kEnded) return fault("it has not ended");
+  if (!job.may_requeue) return fault("it may not be requeued (--requeue)");
+  return RequeueJob{job.id, job.owner, job.num_restarts, job.end};
+}
+
 Result<StopJob> MakeStopJob(const Job& job) {
   const auto fault = [&job](std::string_view what) {
     return Status(StatusCode::kFailedPrecondition, fmt::format("job {} can't be stopped: {}", job.id, what));
@@ -426,6 +465,7 @@ std::string Describe(const Operation& operation) {
           [](const PlaceJob& place) { return fmt::format("place job {} on {} nodes", place.job, place.num_nodes); },
           [](const StopJob& stop) { return fmt::format("stop job {}", stop.job); },
           [](const HoldJob& hold) { return fmt::format("hold job {}", hold.job); },
+          [](const RequeueJob& order) { return fmt::format("requeue job {}", order.job); },
           [](const SetNice& order) { return fmt::format("give job {} nice {}", order.job, order.nice); },
           [](const SetComment& order) { return fmt::format("write the comment of job {}", order.job); },
           [](const LeaveReservation& leave) { return fmt::format("take job {} out of {}", leave.job, leave.name); },

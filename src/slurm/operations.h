@@ -20,9 +20,11 @@
 //             record of the stop (StoppedJob). A reservation of ours keeps its hosts meanwhile.
 //             HoldJob is for elastic jobs that get no hosts for now: what they are to get is decided anew each time, so
 //             nothing is recorded but the word "held" behind their mark.
-//             Whatever holds a job marks it first, where nobody else has written into its admin_comment: a slurmctld
-//             that was killed forgets its last seconds, and what it holds again then is known by its mark. A job that
-//             could have the mark and is held without it is held by somebody else.
+//             RequeueJob is for elastic jobs that Slurm has ended itself. slurmctld takes a job back that has ended, as
+//             long as it remembers it (MinJobAge), and changes nothing else of it: it is marked after it was held.
+//             Whatever else holds a job marks it first, where nobody else has written into its admin_comment: a
+//             slurmctld that was killed forgets its last seconds, and what it holds again then is known by its mark.
+//             A job that could have the mark and is held without it is held by somebody else.
 // Traps       (each measured on 22.05.8) NumNodes=K keeps the old maximum, so it is K-K; without NumCPUs a job that had
 //             grown can't shrink; a requeued job waits for 120 s unless StartTime says otherwise, and StartTime=now
 //             lets it fail; of a pending job that ran before squeue shows the nodes that it had, not those that it is
@@ -96,6 +98,15 @@ struct HoldJob {
   uint32_t num_restarts = 0;  // when it was decided
 };
 
+// The elastic job, which has ended by no doing of its own, is in the queue again: it waits, held by us. Made by
+// MakeRequeueJob().
+struct RequeueJob {
+  uint32_t job = 0;
+  uint32_t owner = 0;
+  uint32_t num_restarts = 0;  // when it was decided
+  std::string end;            // likewise: "FAILED"
+};
+
 // The job's place in the queue: higher is later, -2147483645 to 2147483645.
 struct SetNice {
   uint32_t job = 0;
@@ -125,8 +136,8 @@ struct LeaveReservation {
   uint32_t owner = 0;
 };
 
-using Operation = std::variant<DrainHost, ReturnHost, PlaceJob, StopJob, HoldJob, SetNice, SetComment, SetReservation,
-                               LeaveReservation>;
+using Operation = std::variant<DrainHost, ReturnHost, PlaceJob, StopJob, HoldJob, RequeueJob, SetNice, SetComment,
+                               SetReservation, LeaveReservation>;
 
 // Words by which fairlead-watchdog knows a job that we have stopped. Operators alone can write them.
 inline constexpr char kStoppedMark[] = "fairlead:v1 stopped";
@@ -170,6 +181,9 @@ Result<PlaceJob> MakePlaceJob(const Job& job, uint32_t num_nodes, std::vector<st
 
 // Errors: as MakePlaceJob(); it has no elastic mark. Args: job: as it is now.
 Result<HoldJob> MakeHoldJob(const Job& job);
+
+// Errors: as MakePlaceJob(); it has no elastic mark. Args: job: it has ended.
+Result<RequeueJob> MakeRequeueJob(const Job& job);
 
 // Errors: as MakePlaceJob(). Args: job: it has hosts.
 Result<StopJob> MakeStopJob(const Job& job);

@@ -26,7 +26,7 @@ class Programs {
 struct RealProgramsOptions {
   // > 0. Longer: a busy slurmctld has time to answer. Shorter: one that is away is noticed sooner.
   std::chrono::milliseconds deadline{30'000};
-  // An answer that is longer is an error. 2,000 jobs are 60 kB of lines, or 13 MB of JSON.
+  // An answer that is longer is an error. 2,000 jobs are 0.5 MB of lines, or 13 MB of JSON.
   size_t output_bytes_max = size_t{256} * 1024 * 1024;
 };
 

@@ -14,6 +14,7 @@
 #include "slurm/job_script.h"
 #include "slurm/job_wish.h"
 #include "slurm/json_answers.h"
+#include "slurm/launch_log.h"
 #include "slurm/text_answers.h"
 #include "slurm/topology_conf.h"
 
@@ -93,6 +94,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       IsRead(slurm::ReadNodeLines(text));
       IsRead(slurm::ReadPartitionLines(text));
       IsRead(slurm::ReadReservationLines(text));
+      (void)slurm::WhyNotLaunched(text, 5);
       break;
     case 'j':
       IsRead(slurm::ReadJobsJson(text));

@@ -234,6 +234,24 @@ Result<StepProgress> SteeringSteps::ChangeReservation(const std::string& name, c
   return Carry(wish);
 }
 
+Result<StepProgress> SteeringSteps::TakeAgain(uint32_t job, const std::vector<std::string>& hosts,
+                                              const std::string& user) {
+  FL_ASSIGN_OR_RETURN(const std::vector<Reservation> all, reader_.ReadReservations());
+  const auto guard = std::ranges::find(all, JobReservation(job), &Reservation::name);
+  const bool is_kept = guard == all.end() ? user.empty() : std::ranges::all_of(hosts, [&](const std::string& host) {
+    return Contains(guard->hosts, host);
+  });
+  if (!is_kept) {
+    FL_ASSIGN_OR_RETURN(StepProgress in, ChangeReservation(JobReservation(job), hosts, {}, user));
+    if (in.kind == Kind::kUnderway) return in;
+  }
+  const auto spares = std::ranges::find(all, options_.spares, &Reservation::name);
+  const bool has_some = spares != all.end() && std::ranges::any_of(hosts, [&](const std::string& host) {
+                          return Contains(spares->hosts, host);
+                        });
+  return has_some ? ChangeReservation(options_.spares, {}, hosts, "") : Done("");
+}
+
 Result<StepProgress> SteeringSteps::LeaveReservationOf(uint32_t job, uint32_t owner, StepProgress before) {
   FL_ASSIGN_OR_RETURN(StepProgress left, Carry(LeaveReservation{JobReservation(job), job, owner}));
   if (left.kind == Kind::kUnderway) return left;
@@ -346,6 +364,11 @@ Result<StepProgress> SteeringSteps::Restart(const StepOrder& order) {
     if (!runs) return Refused(fmt::format("job {} is not stopped by us", number));
     return LeaveReservationOf(number, owner,
                               Done(fmt::format("job {} runs on {}", number, fmt::join(job->hosts, ","))));
+  }
+  if (!job->has_hosts()) {
+    const std::string user = place != nullptr && !place->reservation.empty() ? UserName(owner) : "";
+    FL_ASSIGN_OR_RETURN(StepProgress taken, TakeAgain(number, place != nullptr ? place->hosts : order.hosts, user));
+    if (taken.kind != Kind::kDone) return taken;
   }
   PlaceJob made;
   if (place != nullptr) {

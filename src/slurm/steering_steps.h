@@ -143,6 +143,9 @@ class SteeringSteps {
                                          const std::vector<std::string>& out, const std::string& user);
   Result<std::optional<Reservation>> FindReservation(const std::string& name);
   std::string UserName(uint32_t user) const;
+  // Hosts that were taken for the job are so again, where a slurmctld that was killed has forgotten it. Args: user: of
+  // the job's reservation, where that is made anew; empty: it is not.
+  Result<StepProgress> TakeAgain(uint32_t job, const std::vector<std::string>& hosts, const std::string& user);
   Result<StepProgress> LeaveReservationOf(uint32_t job, uint32_t owner, StepProgress before);
 
   // A slurmctld that was killed forgets its last seconds: hosts that were returned shortly before are so again.

@@ -495,6 +495,43 @@ TEST_F(SteeringStepsTest, AnIsolationThatSlurmForgetsIsRepeated) {
   EXPECT_EQ(slurm_.nodes["h1"].state, "IDLE");
 }
 
+// It has forgotten that a spare was taken: the job would wait for it for ever, as that is not reserved for the job.
+TEST_F(SteeringStepsTest, ASpareWhoseTakingSlurmForgetsIsTakenAgain) {
+  for (const bool is_placed : {false, true}) {
+    SCOPED_TRACE(is_placed);
+    SmallCluster world;
+    SteeringStepOptions options = world.Options();
+    options.writer.num_looks_max = 1;
+    SteeringSteps steps(&world.slurm, &world.store, options);
+    for (size_t i = 0; i < 3; ++i) EXPECT_EQ(GoOn(&steps, Sequence()[i]).kind, Kind::kDone);
+    if (is_placed) {
+      EXPECT_EQ(steps.Go(Sequence()[3])->kind, Kind::kUnderway);
+    }
+    world.slurm.jobs[7].ticks = 20;
+    world.slurm.reservations[kSpares] = {"h5", "root"};
+    world.slurm.reservations["fairlead_job_7"].nodes = "h0";
+    EXPECT_EQ(GoOn(&steps, Sequence()[3]).kind, Kind::kDone);
+    EXPECT_THAT(world.slurm.jobs[7].hosts, ElementsAre("h0", "h5"));
+    EXPECT_EQ(world.slurm.jobs[7].starts, 2u);
+    EXPECT_EQ(world.slurm.reservations.size(), 0u) << "no spare is left, and the job has its hosts";
+  }
+}
+
+// All of the job's reservation is forgotten.
+TEST_F(SteeringStepsTest, AReservationOfAJobThatSlurmForgetsIsMadeAgain) {
+  SteeringStepOptions options = world_.Options();
+  options.writer.num_looks_max = 1;
+  SteeringSteps steps(&slurm_, &world_.store, options);
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(GoOn(&steps, Sequence()[i]).kind, Kind::kDone);
+  EXPECT_EQ(steps.Go(Sequence()[3])->kind, Kind::kUnderway);
+  slurm_.jobs[7].ticks = 20;
+  slurm_.reservations.clear();
+  EXPECT_EQ(GoOn(&steps, Sequence()[3]).kind, Kind::kDone);
+  EXPECT_THAT(slurm_.jobs[7].hosts, ElementsAre("h0", "h5"));
+  EXPECT_THAT(slurm_.changes,
+              testing::Contains(testing::HasSubstr("create reservation ReservationName=fairlead_job_7")).Times(2));
+}
+
 // It has forgotten that the reservation of a job was deleted: nobody else would do that for ten minutes.
 TEST_F(SteeringStepsTest, AReservationThatComesBackIsDeleted) {
   for (size_t i = 0; i < 4; ++i) ASSERT_EQ(Go(Sequence()[i]).kind, Kind::kDone);

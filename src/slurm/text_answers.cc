@@ -17,13 +17,12 @@ namespace fairlead::slurm {
 
 const char kJobFields[] =
     "JobID:|,ArrayTaskID:|,HetJobID:|,UserID:|,State:|,RestartCnt:|,PriorityLong:|,Requeue:|,NumNodes:|,MaxNodes:|,"
-    "NumCPUs:|,"
-    "NumTasks:|,NTPerNode:|,cpus-per-task:|,Nice:|,TimeUsed:|,Partition:|,NodeList:|,Reason:|,admin_comment:|end-of-"
-    "job";
+    "NumCPUs:|,NumTasks:|,NTPerNode:|,cpus-per-task:|,Nice:|,TimeUsed:|,Partition:|,NodeList:|,"
+    "Reason:64,admin_comment:.64,admin_comment:64";
 
 namespace {
 
-// As in kJobFields.
+// As in kJobFields: those that end with a '|'.
 enum JobField : uint8_t {
   kId,
   kArrayTask,
@@ -43,10 +42,10 @@ enum JobField : uint8_t {
   kTimeUsed,
   kPartition,
   kHosts,
-  kReason,
-  kAdminComment,
   kNumFields
 };
+// Of each of the others, in bytes, whatever these are. A mark of ours is shorter.
+constexpr size_t kWidth = 64;
 // "no value" of 16 and of 32 bits, and "infinite".
 constexpr uint64_t kNoValue16 = 65534;
 constexpr uint64_t kNoValue32 = 4'294'967'294;
@@ -101,26 +100,47 @@ std::optional<SimDuration> ParseTimeUsed(std::string_view text) {
   return SimDuration((days * kSecondsOfDay + seconds) * 1'000'000'000);
 }
 
-std::string TextOrNone(std::string_view text) { return text == "(null)" ? std::string() : std::string(text); }
+std::string_view WithoutBlanksBehind(std::string_view text) { return text.substr(0, text.find_last_not_of(' ') + 1); }
 
-// What a job ends with in kJobFields; with it the line ends.
-constexpr std::string_view kEndOfJob = "|end-of-job";
-
-size_t FindEndOfJob(std::string_view text) {
-  const size_t end = text.find(std::string(kEndOfJob) + "\n");
-  if (end != std::string_view::npos || !text.ends_with(kEndOfJob)) return end;
-  return text.size() - kEndOfJob.size();
+// A text of which squeue has printed the first kWidth bytes, with blanks before it or behind it where it is shorter:
+// the two together tell which blanks are its own. A longer one is cut off, and says so.
+std::string TextOfColumns(std::string_view on_the_right, std::string_view on_the_left) {
+  const size_t own_before = std::min(on_the_left.find_first_not_of(' '), kWidth);
+  const size_t all_before = std::min(on_the_right.find_first_not_of(' '), kWidth);
+  if (own_before == kWidth) return "";  // nothing but blanks, how many can't be told
+  const size_t size = kWidth - (all_before - std::min(own_before, all_before));
+  return std::string(on_the_left.substr(0, size)) + (size == kWidth ? "..." : "");
 }
 
-Result<Job> ReadJobLine(size_t number, std::string_view line) {
+// What one job has in an answer.
+struct JobText {
   std::array<std::string_view, kNumFields> fields;
-  for (size_t i = 0; i + 1 < kNumFields; ++i) {
-    const size_t end = line.find('|');
-    if (end == std::string_view::npos) return LineFault(number, fmt::format("{} fields", int{kNumFields}), line);
-    fields[i] = line.substr(0, end);
-    line.remove_prefix(end + 1);
+  std::string_view reason;
+  std::string admin_comment;
+};
+
+// Takes the job that the text begins with off it. Errors: what was expected.
+Result<JobText> TakeJobText(size_t number, std::string_view* text) {
+  const std::string_view line = text->substr(0, text->find('\n'));
+  JobText job;
+  for (std::string_view& field : job.fields) {
+    const size_t end = text->find_first_of("|\n");
+    if (end == std::string_view::npos || (*text)[end] != '|') {
+      return LineFault(number, fmt::format("{} fields", int{kNumFields}), line);
+    }
+    field = text->substr(0, end);
+    text->remove_prefix(end + 1);
   }
-  fields[kAdminComment] = line;
+  const bool is_whole = text->size() > 3 * kWidth ? (*text)[3 * kWidth] == '\n' : text->size() == 3 * kWidth;
+  if (!is_whole) return LineFault(number, fmt::format("reason and comment of {} bytes", 3 * kWidth), line);
+  job.reason = WithoutBlanksBehind(text->substr(0, kWidth));
+  job.admin_comment = TextOfColumns(text->substr(kWidth, kWidth), text->substr(2 * kWidth, kWidth));
+  text->remove_prefix(std::min(text->size(), 3 * kWidth + 1));
+  return job;
+}
+
+Result<Job> ReadJobText(size_t number, const JobText& text) {
+  const auto& fields = text.fields;
   Job job;
   struct Count {
     JobField field;
@@ -155,8 +175,9 @@ Result<Job> ReadJobLine(size_t number, std::string_view line) {
   job.nice = Parse<int32_t>(fields[kNice]).value_or(0);
   if (job.state == JobState::kRunning) job.run_time = ParseTimeUsed(fields[kTimeUsed]);
   job.partition = fields[kPartition];
-  job.reason = fields[kReason] == "None" ? std::string_view() : fields[kReason];
-  job.admin_comment = TextOrNone(fields[kAdminComment]);
+  job.reason = text.reason == "None" ? std::string_view() : text.reason;
+  job.admin_comment = text.admin_comment == "(null)" ? std::string() : text.admin_comment;
+  if (job.state == JobState::kEnded) job.end = fields[kState];
   FL_ASSIGN_OR_RETURN(job.hosts, ExpandHosts(fields[kHosts]));
   return job;
 }
@@ -217,13 +238,10 @@ Result<std::vector<Record>> ReadLines(std::string_view text, const Read& read) {
 
 Result<std::vector<Job>> ReadJobLines(std::string_view text) {
   std::vector<Job> jobs;
-  for (size_t number = 1; text.find_first_not_of(" \n") != std::string_view::npos; ++number) {
-    text.remove_prefix(text.find_first_not_of(" \n"));
-    const size_t end = FindEndOfJob(text);
-    if (end == std::string_view::npos) return LineFault(number, "the end of a job", text.substr(0, text.find('\n')));
-    FL_ASSIGN_OR_RETURN(Job job, ReadJobLine(number, text.substr(0, end)));
+  for (size_t number = 1; !text.empty(); ++number) {
+    FL_ASSIGN_OR_RETURN(const JobText one, TakeJobText(number, &text));
+    FL_ASSIGN_OR_RETURN(Job job, ReadJobText(number, one));
     jobs.push_back(std::move(job));
-    text.remove_prefix(end + kEndOfJob.size());
   }
   return jobs;
 }

@@ -196,6 +196,53 @@ TEST_F(WriterTest, TheNumberIsNotEnough) {
   EXPECT_EQ(NumRecords(), 0u);
 }
 
+// What slurmctld has ended cannot be marked before it is requeued: it is afterwards.
+TEST_F(WriterTest, AJobThatSlurmHasEndedIsRequeued) {
+  const auto end = [this](const std::string& state) {
+    slurm_.jobs[7].state = state;
+    slurm_.jobs[7].hosts.clear();
+    slurm_.changes.clear();
+  };
+  end("FAILED");
+  const auto requeue = MakeRequeueJob(*ProgramReader(&slurm_).ReadJobLine(7));
+  ASSERT_TRUE(requeue.ok()) << requeue.status().message();
+  EXPECT_EQ(Carry(*requeue).message, "job 7 waits, held");
+  EXPECT_TRUE(slurm_.jobs[7].is_held);
+  EXPECT_THAT(slurm_.changes,
+              ElementsAre("scontrol requeuehold 7",
+                          std::string("scontrol update JobId=7 AdminComment=") + kElasticMark + " held"));
+  slurm_.changes.clear();
+  EXPECT_EQ(Carry(*requeue).kind, Outcome::Kind::kDone) << "done is done";
+  EXPECT_THAT(slurm_.changes, IsEmpty());
+
+  end("FAILED");
+  EXPECT_EQ(Carry(*requeue).message, "job 7 has run again, and ended");
+  slurm_.jobs[7].restarts = 0;
+  end("CANCELLED");
+  EXPECT_EQ(Carry(*requeue).kind, Outcome::Kind::kGivenUp);
+  end("FAILED");
+  slurm_.jobs[7].owner = 4;
+  EXPECT_EQ(Carry(*requeue).kind, Outcome::Kind::kGivenUp);
+  slurm_.jobs.erase(7);
+  EXPECT_EQ(Carry(*requeue).kind, Outcome::Kind::kGivenUp);
+  EXPECT_THAT(slurm_.changes, IsEmpty());
+  EXPECT_EQ(NumRecords(), 0u);
+  EXPECT_FALSE(MakeRequeueJob(*ProgramReader(&slurm_).ReadJobLine(8)).ok()) << "it runs";
+}
+
+// Its user, or an operator, was quicker, and holds it.
+TEST_F(WriterTest, AHoldOfAnothersIsNotTakenForThatOfARequeue) {
+  slurm_.jobs[7].state = "FAILED";
+  slurm_.jobs[7].hosts.clear();
+  const auto requeue = MakeRequeueJob(*ProgramReader(&slurm_).ReadJobLine(7));
+  slurm_.Run({"scontrol", "requeuehold", "7"}).value();
+  slurm_.jobs[7].held_reason = "JobHeldUser";
+  slurm_.changes.clear();
+  EXPECT_EQ(Carry(*requeue).message, "somebody else holds job 7");
+  EXPECT_TRUE(slurm_.jobs[7].is_held);
+  EXPECT_THAT(slurm_.changes, IsEmpty());
+}
+
 TEST_F(WriterTest, AJobThatSomebodyElseRestartedIsNotStoppedAgain) {
   const PlaceJob place = Place(4);
   const auto wait_for = [this](const std::string& state) {
@@ -306,6 +353,7 @@ TEST_F(WriterTest, RecordsAreReadAsTheyWereWritten) {
                                              SetNice{7, 1001, -5},
                                              SetReservation{"fairlead_spare", {"h1"}, {"root", "ann"}},
                                              StopJob{7, 1001, 3, 2, 4, 8},
+                                             RequeueJob{7, 1001, 3, "FAILED"},
                                              LeaveReservation{"fairlead_job_7", 7, 1001}};
   for (size_t i = 0; i < operations.size(); ++i) {
     const store::Change change = {IntentionKey(i + 8), IntentionText(operations[i])};
@@ -524,6 +572,43 @@ TEST(WriterDeathTest, AgainAndAgain) {
     ExpectAllIsWell(&world, "");
     RC_ASSERT(!testing::Test::HasFailure());
   }));
+}
+
+// What Slurm has ended is requeued once, held and marked, whenever the process dies.
+TEST(WriterDeathTest, InTheMiddleOfARequeue) {
+  for (size_t call = 0;; ++call) {
+    bool has_died = false;
+    for (const bool is_after : {false, true}) {
+      FakeSlurm slurm;
+      store::MemoryStore store;
+      slurm.Start(7, Elastic());
+      slurm.jobs[7].state = "FAILED";
+      slurm.jobs[7].hosts.clear();
+      slurm.Start(8, Elastic(1002));
+      slurm.changes.clear();
+      const RequeueJob requeue = *MakeRequeueJob(*ProgramReader(&slurm).ReadJobLine(7));
+      Death death{.at_call = call, .is_after = is_after};
+      MortalPrograms programs(&slurm, &death);
+      MortalStore mortal_store(&store, &death);
+      try {
+        EXPECT_EQ(Writer(&programs, &mortal_store, WithoutWaiting()).Carry(requeue)->kind, Outcome::Kind::kDone);
+      } catch (const Killed&) {
+        has_died = true;
+      }
+      ASSERT_TRUE(Writer(&slurm, &store, WithoutWaiting()).Resume().ok());
+      if (slurm.jobs[7].state == "FAILED") {
+        EXPECT_THAT(slurm.changes, IsEmpty()) << call;  // it died before there was a record
+      } else {
+        EXPECT_EQ(slurm.jobs[7].admin_comment, MarkHeld(kElasticMark)) << call;
+        EXPECT_TRUE(slurm.jobs[7].is_held) << call;
+        EXPECT_EQ(slurm.jobs[7].restarts, 1u) << call;
+      }
+      EXPECT_EQ(slurm.jobs[8].starts, 1u) << call;
+      EXPECT_TRUE(store.List("")->empty()) << call;
+    }
+    if (!has_died) break;
+    ASSERT_LT(call, 100u);
+  }
 }
 
 // A stop and a placing, each by processes that die at one of their calls.

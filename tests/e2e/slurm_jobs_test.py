@@ -167,7 +167,12 @@ class SlurmJobsTest(unittest.TestCase):
         self.assertEqual(watchdog(), "", "it lives")
         self.assertEqual(cluster.value(held, "Priority"), "0")
         alive.write_text("1000\n")
+        # A comment of several lines is no job's but its own.
+        other = self.submit("sleep 1000", "-N1", "--hold")
+        cluster.run("scontrol", "update", f"JobId={other}",
+                    f"AdminComment=x\n{users}|0|1||job requeued in held state|fairlead:v1 nodes=1-3 tasks-per-node=2 held")
         self.assertIn(f"job {held} released", watchdog())
+        cluster.run("scancel", other)
         cluster.wait_for(held, "RUNNING")
         self.assertEqual(cluster.value(users, "Priority"), "0", "its user holds it")
         cluster.run("scontrol", "requeuehold", held)

@@ -136,7 +136,8 @@ class SlurmKillsTest(unittest.TestCase):
             f"sqlite:{self.folder}/store.db", "--http", "127.0.0.1:0", "--http-operator-open", "--engine", "slurm", "--slurm-period",
             "1", "--steer", "act", "--slurm-spares", "fairlead_spares", "--slurm-test", shutil.which("true"), "--alive-file", str(self.alive),
             "--audit", f"{self.folder}/audit", "--slurm-elastic", "train", "--slurm-restart", "3", "--allocation-option", "hold_s=10",
-            "--allocation-option", "min_run_s=10", "--allocation-option", "round_s=5", "--allocation-option", "restart_factor=1")
+            "--allocation-option", "min_run_s=10", "--allocation-option", "round_s=5", "--allocation-option", "restart_factor=1",
+            "--slurm-log", f"{self.folder}/log/slurmctld.log")
 
     def start_agent(self, i):
         self.agents[i] = self.start(
@@ -289,7 +290,10 @@ exec {PYTHON} {self.folder}/slurm_player.py {self.folder}/plugin {self.folder}/p
         self.check(player, stranger, held)
         sizes = sum(len(self.read(job, "runs")) - 1 for job in self.jobs)
         again = sum(len(self.read(job, "again")) for job in self.jobs)
-        print(f"{len(self.jobs)} jobs, {sizes} restarts, {again} after the end, {self.num_duplicates} hosts drained for duplicates; killed: {self.kills}", flush=True)
+        log = (self.folder / "log" / "controller").read_text()
+        placed, requeued = (len(re.findall(words, log)) for words in ("it is stopped and placed anew", r"it is requeued, \d of"))
+        print(f"{len(self.jobs)} jobs, {sizes} restarts, {again} after the end, {placed} lost runs, {requeued} requeued, "
+              f"{self.num_duplicates} hosts drained for duplicates; killed: {self.kills}", flush=True)
 
     def disturb(self):
         """Jobs come, things happen to them, and daemons are killed, all mixed by the seed."""

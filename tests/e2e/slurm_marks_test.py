@@ -5,6 +5,7 @@ nearly marks, of several lines, with quotes and separators; heterogeneous jobs t
 usage: slurm_marks_test.py FAIRLEAD SOURCE_DIR
 """
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -26,7 +27,13 @@ FABRIC = f"""fabric:
 # [comment] whether it looks like ours and is not.
 COMMENTS = {"fairlead:": True, "fairlead:v1 nodes=5-2 tasks-per-node=4 held": True, "fairlead:v2 nodes=1-3 tasks-per-node=4": True,
             "fairlead:v1 nodes=1-3 tasks-per-node=4|7|x": True, "fairlead:v1 nodes=1-3 tasks-per-node=4 held held": True,
-            "x\nfairlead:v1 nodes=1-3 tasks-per-node=4\n9|N/A|": False, "\"'; $(reboot) `id` \u00fcn\u00ef": False}
+            "x\nfairlead:v1 nodes=1-3 tasks-per-node=4\n9|N/A|": False, "\"'; $(reboot) `id` \u00fcn\u00ef": False,
+            "".join(map(chr, range(1, 32))) + "\x7f": False, "fairlead:v1 nodes=1-3 tasks-per-node=4\n": True,
+            " fairlead:v1 nodes=1-3 tasks-per-node=4 held": False, "fairlead:v1 nodes=1-3 tasks-per-node=4" + 40 * " " + "x": True,
+            # Bytes that are no text; what looks like the end of a job, and another one behind it; as long as can be.
+            "\udcff\udcfe\udcc3(": False, "x|end-of-job\n": False,
+            "\n77|N/A|N/A|0|PENDING|0|0|1|1|3|2|2|2|1|0|0:00|train||" + "JobHeldUser".ljust(64) + 2 * "fairlead:v1 nodes=1-3 tasks-per-node=4 held".ljust(64)
+            + "\n": False, "y" * 65536: False}
 
 
 def submit(cluster, *options):
@@ -62,8 +69,10 @@ def check(cluster, folder, alive):
             assert (cluster.state(job), cluster.value(job, "Priority")) == ("PENDING", "0"), shown(job)
             assert f"job {job}: " not in log(), log()
         assert (cluster.state(running), cluster.value(running, "Restarts")) == ("RUNNING", "0"), shown(running)
+        assert "job 77" not in log(), log()
         for job, comment in comments.items():
-            assert comment in cluster.run("squeue", "-h", "-a", "-j", job, "-O", "admin_comment:|"), shown(job)
+            said = subprocess.run(["squeue", "-h", "-a", "-j", job, "-O", "admin_comment:|"], capture_output=True, env=cluster.environment, check=True)
+            assert os.fsencode(comment) in said.stdout, job
     finally:
         controller.kill()
         controller.wait()
