@@ -130,7 +130,7 @@ SwitchName=spine Switches=leaf[0-1]
 
     def run(self, *command, fails=False, **settings):
         """What it prints. Its error output too where it `fails`."""
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+        done = subprocess.run(command, capture_output=True, text=True, errors="backslashreplace", timeout=PATIENCE_S, check=False,
                               env={**self.environment, **settings})
         if not fails and done.returncode != 0 and command[0] not in ("sinfo", "squeue"):
             raise AssertionError(f"{command}: {done.stdout}{done.stderr}")
