@@ -51,6 +51,9 @@ bool IsWaitedFor(const JobPicture& picture, RankId accused, const std::set<RankI
   return false;
 }
 
+// Of several hosts, in units of `silent_after`: agents that start again are back within that.
+constexpr int64_t kSeveralSilentFor = 6;
+
 bool IsAccused(const HostState& host, const model::Finding& finding) {
   return std::ranges::any_of(finding.culprits,
                              [&](const model::Culprit& c) { return c.host.valid() && c.host == host.id; });
@@ -87,6 +90,7 @@ std::vector<Sign> FindSigns(const JobPicture& picture, const model::Finding& fin
     if (state.process == ProcessState::kStopped) signs.insert(Sign::kKernel);
     if (state.process == ProcessState::kGone && state.exit.is_broken()) signs.insert(Sign::kKernel);
   }
+  std::vector<SimDuration> silences;
   for (const HostState& host : picture.hosts()) {
     if (!IsAccused(host, finding)) continue;
     const bool has_fault = std::ranges::any_of(host.symptoms, [&](const HostState::Symptom& symptom) {
@@ -95,8 +99,12 @@ std::vector<Sign> FindSigns(const JobPicture& picture, const model::Finding& fin
     if (has_fault) signs.insert(Sign::kDevice);
     // That a process has died is the word of the host's agent, and so is its silence after that.
     const bool is_said = is_death && signs.contains(Sign::kKernel);
-    if (!is_said && now - host.last_heard >= options.silent_after) signs.insert(Sign::kSilence);
+    if (!is_said && now - host.last_heard >= options.silent_after) silences.push_back(now - host.last_heard);
   }
+  if (!silences.empty()) signs.insert(Sign::kSilence);
+  const bool is_one_enough =
+      is_death && silences.size() > 1 && std::ranges::min(silences) < options.silent_after * kSeveralSilentFor;
+  if (is_one_enough) signs.erase(Sign::kPeers);
   return {signs.begin(), signs.end()};
 }
 

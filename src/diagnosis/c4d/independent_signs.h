@@ -1,7 +1,9 @@
 // From how many sides is a suspicion known? (model/finding.h, Sign)
 //
 // Method      peers      others wait: of a hang, a slow rank or a slow path that is what the suspicion is made of; of a
-//                        death, a rank that lives has begun an operation that the dead one has not finished
+//                        death, a rank that lives has begun an operation that the dead one has not finished. Of
+//                        several silent hosts one explains the wait, and the agents of the others may just start
+//                        again: it is a sign once all have been silent for long
 //             own ranks  the accused ranks, or those of the accused host, have reported, and are not silent
 //             kernel     the agent of their host says that they have ended, or are stopped
 //             device     their host has reported an error of their GPU, or of a NIC or a port
