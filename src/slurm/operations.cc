@@ -195,6 +195,11 @@ Step PlanHold(const HoldJob& hold, const std::optional<Job>& seen) {
   return Run(HoldCommands(job), fmt::format("hold job {}", id));
 }
 
+// Whether that is what holds it: once more, and by nobody else since.
+bool IsRequeuedBy(const RequeueJob& order, const Job& job) {
+  return job.is_requeued_held() && job.num_restarts == order.num_restarts + 1;
+}
+
 Step PlanRequeue(const RequeueJob& order, const std::optional<Job>& seen) {
   const std::string id = std::to_string(order.job);
   if (!seen.has_value()) return GiveUp(fmt::format("Slurm has no job {} any more", id));
@@ -211,8 +216,7 @@ Step PlanRequeue(const RequeueJob& order, const std::optional<Job>& seen) {
   // Somebody has started it meanwhile, or a slurmctld has forgotten that it has ended.
   if (!job.is_held) return IsSo(fmt::format("job {} is not held", id));
   if (IsMarkedHeld(job)) return IsSo(fmt::format("job {} waits, held", id));
-  const bool is_ours = job.is_requeued_held() && job.num_restarts == order.num_restarts + 1;
-  if (!is_ours || !ReadElasticMark(job.admin_comment).has_value())
+  if (!IsRequeuedBy(order, job) || !ReadElasticMark(job.admin_comment).has_value())
     return GiveUp(fmt::format("somebody else holds job {}", id));
   return Run({CommentCommand(job, MarkHeld(job.admin_comment))}, fmt::format("mark job {}", id));
 }
@@ -362,9 +366,8 @@ std::vector<Command> PlanRelease(const Operation& operation, const Observation& 
   const bool is_stopped = stop != nullptr && WhyNot(job, stop->job, stop->owner).empty() &&
                           job.num_restarts > stop->num_restarts && !IsHeldByOthers(job);
   const auto* requeue = std::get_if<RequeueJob>(&operation);
-  const bool is_requeued =
-      requeue != nullptr && WhyNot(job, requeue->job, requeue->owner).empty() &&
-      (IsMarkedHeld(job) || (job.is_requeued_held() && job.num_restarts == requeue->num_restarts + 1));
+  const bool is_requeued = requeue != nullptr && WhyNot(job, requeue->job, requeue->owner).empty() &&
+                           (IsMarkedHeld(job) || IsRequeuedBy(*requeue, job));
   if (!is_placed && !is_stopped && !is_waiting && !is_requeued) return {};
   return ReleaseCommands(job);
 }
