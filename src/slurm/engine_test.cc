@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/temporary_folder.h"
 #include "slurm/fake_slurm_example.h"
 #include "slurm/intention_records.h"
 #include "store/locked_store.h"
@@ -129,6 +130,7 @@ class EngineTest : public testing::Test {
   }
   uint64_t NumReadings() const { return engine_->numbers().readings; }
 
+  const TemporaryFolder folder_;
   topology::Fabric fabric_;
   SharedSlurm programs_;
   store::LockedStore store_{std::make_unique<store::MemoryStore>()};
@@ -204,7 +206,7 @@ TEST_F(EngineTest, AnHourWithoutSlurm) {
   options_.period = std::chrono::milliseconds(1);
   options_.left_after = std::chrono::seconds(600);
   options_.elastic.jobs.partitions = {"train"};
-  options_.alive_file = testing::TempDir() + "/alive_without_slurm";
+  options_.alive_file = folder_.File("alive");
   programs_.With([&](FakeSlurm& slurm) {
     slurm.jobs[8] = WaitingElastic();
     slurm.jobs[8].low = 5;  // no room
@@ -280,7 +282,7 @@ TEST_F(EngineTest, WhereAJobRuns) {
 }
 
 TEST_F(EngineTest, ObservingChangesNothing) {
-  options_.alive_file = testing::TempDir() + "/alive_of_observer";
+  options_.alive_file = folder_.File("alive");
   const StopJob stop = {7, 1001, 0, 2, 2, 2};
   const store::Change change = {StoppedKey(7), IntentionText(stop)};
   ASSERT_TRUE(store_.Apply({&change, 1}).ok());
@@ -332,7 +334,7 @@ TEST_F(EngineTest, SparesAreOfferedWhenTheyBecomeFree) {
 }
 
 TEST_F(EngineTest, HeldElasticJobsAreReleasedWhileTheAliveFileIsWritten) {
-  options_.alive_file = testing::TempDir() + "/alive_of_actor";
+  options_.alive_file = folder_.File("alive");
   programs_.With([](FakeSlurm& slurm) {
     FakeJob job;
     job.owner = 1002;

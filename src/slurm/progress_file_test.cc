@@ -8,8 +8,9 @@
 #include <unistd.h>
 
 #include <ctime>
-#include <filesystem>
 #include <fstream>
+
+#include "base/temporary_folder.h"
 
 namespace fairlead::slurm {
 namespace {
@@ -18,20 +19,13 @@ using testing::HasSubstr;
 
 class ProgressFileTest : public testing::Test {
  protected:
-  ProgressFileTest() {
-    std::string pattern = testing::TempDir() + "/progress-XXXXXX";
-    folder_ = mkdtemp(pattern.data());
-    path_ = folder_ + "/steps";
-  }
-  ~ProgressFileTest() override { std::filesystem::remove_all(folder_); }
-
   Result<double> Read(const std::string& text) {
     std::ofstream(path_) << text;
     return ReadProgressFile(path_, geteuid());
   }
 
-  std::string folder_;
-  std::string path_;
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_.File("steps");
 };
 
 TEST_F(ProgressFileTest, OneNumber) {
@@ -43,7 +37,7 @@ TEST_F(ProgressFileTest, OneNumber) {
 
 TEST_F(ProgressFileTest, NothingYetIsNoFault) {
   EXPECT_EQ(ReadProgressFile(path_, geteuid()).status().code(), StatusCode::kNotFound);
-  EXPECT_EQ(ReadProgressFile(folder_ + "/not/there", geteuid()).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(ReadProgressFile(folder_.File("not/there"), geteuid()).status().code(), StatusCode::kNotFound);
   EXPECT_EQ(Read("").status().code(), StatusCode::kNotFound);
   EXPECT_EQ(Read(" \n").status().code(), StatusCode::kNotFound);
 }
@@ -67,17 +61,17 @@ TEST_F(ProgressFileTest, WhenACheckpointWasWritten) {
   const timespec later[] = {{0, UTIME_OMIT}, {2'000'000'000, 5}};
   ASSERT_EQ(utimensat(AT_FDCWD, path_.c_str(), later, 0), 0);
   EXPECT_EQ(TimeOfFile(path_, geteuid()), SimTime(2'000'000'000'000'000'005));
-  EXPECT_EQ(TimeOfFile(folder_, geteuid()), std::nullopt);
+  EXPECT_EQ(TimeOfFile(folder_.path(), geteuid()), std::nullopt);
 }
 
 TEST_F(ProgressFileTest, OnlyARegularFileOfTheJobsUser) {
   ASSERT_TRUE(Read("12").ok());
   EXPECT_THAT(ReadProgressFile(path_, geteuid() + 1).status().message(), HasSubstr("not of the job's user"));
-  ASSERT_EQ(symlink(path_.c_str(), (folder_ + "/link").c_str()), 0);
-  EXPECT_THAT(ReadProgressFile(folder_ + "/link", geteuid()).status().message(), HasSubstr("symbolic link"));
-  ASSERT_EQ(mkfifo((folder_ + "/pipe").c_str(), 0600), 0);
-  EXPECT_THAT(ReadProgressFile(folder_ + "/pipe", geteuid()).status().message(), HasSubstr("no regular file"));
-  EXPECT_THAT(ReadProgressFile(folder_, geteuid()).status().message(), HasSubstr("no regular file"));
+  ASSERT_EQ(symlink(path_.c_str(), folder_.File("link").c_str()), 0);
+  EXPECT_THAT(ReadProgressFile(folder_.File("link"), geteuid()).status().message(), HasSubstr("symbolic link"));
+  ASSERT_EQ(mkfifo(folder_.File("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(ReadProgressFile(folder_.File("pipe"), geteuid()).status().message(), HasSubstr("no regular file"));
+  EXPECT_THAT(ReadProgressFile(folder_.path(), geteuid()).status().message(), HasSubstr("no regular file"));
   EXPECT_FALSE(ReadProgressFile("/dev/zero", 0).ok());
 }
 

@@ -3,8 +3,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
+
+#include "base/temporary_folder.h"
 
 namespace fairlead::slurm {
 namespace {
@@ -31,8 +32,8 @@ TEST(SeenStepsTest, IterationTimesAreThoseOfJobsOfSlurm) {
 }
 
 TEST(SeenStepsTest, AFileIsThereWrongOrMissing) {
-  const std::string path = testing::TempDir() + "/seen_steps";
-  std::filesystem::remove(path);
+  const TemporaryFolder folder;
+  const std::string path = folder.File("steps");
   const auto read = [&path] { return SeenSteps().Read(JobOfThisUser(7), {.progress_file = path}); };
   EXPECT_FALSE(read().done.has_value());
   EXPECT_EQ(read().fault, "") << "it may come";
@@ -42,7 +43,6 @@ TEST(SeenStepsTest, AFileIsThereWrongOrMissing) {
   std::ofstream(path) << "twelve";
   EXPECT_FALSE(read().done.has_value());
   EXPECT_NE(read().fault, "");
-  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -16,13 +16,11 @@ namespace fairlead::telemetry {
 
 namespace {
 
-constexpr size_t kUnpackedBytesMax = size_t{1} << 30;
 constexpr int kFirstByteOfGzip = 0x1f;
 constexpr int kFirstByteOfZstandard = 0x28;  // "(", which begins no recording
 
-Status TooLarge(const std::string& path) {
-  return Status(StatusCode::kResourceExhausted,
-                fmt::format("{}: unpacks to more than {} bytes", path, kUnpackedBytesMax));
+Status TooLarge(const std::string& path, size_t bytes_max) {
+  return Status(StatusCode::kResourceExhausted, fmt::format("{}: unpacks to more than {} bytes", path, bytes_max));
 }
 
 Status Damaged(const std::string& path, const char* packer, size_t at, std::string_view why) {
@@ -30,7 +28,7 @@ Status Damaged(const std::string& path, const char* packer, size_t at, std::stri
       fmt::format("{}: is packed by {} and damaged behind byte {} of what it unpacks to: {}", path, packer, at, why));
 }
 
-Result<std::string> UnpackZstandard(std::istream& file, const std::string& path) {
+Result<std::string> UnpackZstandard(std::istream& file, const std::string& path, size_t bytes_max) {
   const std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> unpacker(ZSTD_createDStream(), &ZSTD_freeDStream);
   std::string text;
   std::vector<char> packed(ZSTD_DStreamInSize());
@@ -38,14 +36,14 @@ Result<std::string> UnpackZstandard(std::istream& file, const std::string& path)
   size_t wanted = 0;  // 0: at the end of a frame; another one may follow
   while (file.read(packed.data(), static_cast<std::streamsize>(packed.size())), file.gcount() > 0) {
     ZSTD_inBuffer input = {.src = packed.data(), .size = static_cast<size_t>(file.gcount()), .pos = 0};
-    // What is unpacked may take more room than the block has.
-    for (bool is_full = true; is_full || input.pos < input.size;) {
+    // What is unpacked may take more room than the block has. Behind the end of a frame an empty call would begin another.
+    for (bool has_more = true; has_more;) {
       ZSTD_outBuffer output = {.dst = block.data(), .size = block.size(), .pos = 0};
       wanted = ZSTD_decompressStream(unpacker.get(), &output, &input);
       if (ZSTD_isError(wanted) != 0) return Damaged(path, "Zstandard", text.size(), ZSTD_getErrorName(wanted));
       text.append(block.data(), output.pos);
-      if (text.size() > kUnpackedBytesMax) return TooLarge(path);
-      is_full = output.pos == output.size;
+      if (text.size() > bytes_max) return TooLarge(path, bytes_max);
+      has_more = input.pos < input.size || (output.pos == output.size && wanted != 0);
     }
   }
   if (file.bad()) return Unavailable(fmt::format("{}: reading failed", path));
@@ -53,7 +51,7 @@ Result<std::string> UnpackZstandard(std::istream& file, const std::string& path)
   return text;
 }
 
-Result<std::string> UnpackGzip(const std::string& path) {
+Result<std::string> UnpackGzip(const std::string& path, size_t bytes_max) {
   const std::unique_ptr<gzFile_s, decltype(&gzclose)> file(gzopen(path.c_str(), "rb"), &gzclose);
   if (file == nullptr) return NotFound(fmt::format("{}: cannot be opened; is the name right?", path));
   std::string text;
@@ -61,7 +59,7 @@ Result<std::string> UnpackGzip(const std::string& path) {
   int count = 0;
   while ((count = gzread(file.get(), block.data(), block.size())) > 0) {
     text.append(block.data(), static_cast<size_t>(count));
-    if (text.size() > kUnpackedBytesMax) return TooLarge(path);
+    if (text.size() > bytes_max) return TooLarge(path, bytes_max);
   }
   int error = Z_OK;
   const std::string message = gzerror(file.get(), &error);
@@ -73,7 +71,7 @@ Result<std::string> UnpackGzip(const std::string& path) {
 
 }  // namespace
 
-Result<std::unique_ptr<std::istream>> OpenInput(const std::string& path) {
+Result<std::unique_ptr<std::istream>> OpenInput(const std::string& path, size_t unpacked_bytes_max) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
     return InvalidArgument(fmt::format("{}: is a folder; name the files in it, such as {}/*", path, path));
@@ -82,8 +80,9 @@ Result<std::unique_ptr<std::istream>> OpenInput(const std::string& path) {
   if (!stream->is_open()) return NotFound(fmt::format("{}: cannot be opened; is the name right?", path));
   const int first = stream->peek();
   if (first == kFirstByteOfGzip || first == kFirstByteOfZstandard) {
-    FL_ASSIGN_OR_RETURN(std::string text,
-                        first == kFirstByteOfGzip ? UnpackGzip(path) : UnpackZstandard(*stream, path));
+    FL_ASSIGN_OR_RETURN(std::string text, first == kFirstByteOfGzip
+                                              ? UnpackGzip(path, unpacked_bytes_max)
+                                              : UnpackZstandard(*stream, path, unpacked_bytes_max));
     return std::unique_ptr<std::istream>(std::make_unique<std::istringstream>(std::move(text)));
   }
   stream->clear();  // an empty file is no failure yet

@@ -11,8 +11,8 @@
 namespace fairlead::telemetry {
 
 // What gzip or Zstandard has packed is unpacked, in memory. Errors: kNotFound (no such file), kInvalidArgument (a
-// folder; packed and damaged), kResourceExhausted (unpacks to more than 1 GiB).
-Result<std::unique_ptr<std::istream>> OpenInput(const std::string& path);
+// folder; packed and damaged), kResourceExhausted (unpacks to more than `unpacked_bytes_max`).
+Result<std::unique_ptr<std::istream>> OpenInput(const std::string& path, size_t unpacked_bytes_max = size_t{1} << 30);
 
 // Errors: kResourceExhausted beyond `bytes_max`, kUnavailable when reading fails.
 Result<std::string> ReadWhole(std::istream& stream, const std::string& name, size_t bytes_max);

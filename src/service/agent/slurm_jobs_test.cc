@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/temporary_folder.h"
+
 namespace fairlead::service {
 namespace {
 
@@ -17,11 +19,7 @@ using ::testing::Optional;
 
 class SlurmJobsHereTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    proc_ = std::filesystem::path(::testing::TempDir()) / ("slurm_jobs." + std::to_string(getpid()));
-    std::filesystem::create_directories(proc_ / "self");
-  }
-  void TearDown() override { std::filesystem::remove_all(proc_); }
+  void SetUp() override { std::filesystem::create_directories(proc_ / "self"); }
   void AddProcess(int pid, const std::string& name, const std::string& command, uint32_t user = 0) const {
     const std::filesystem::path folder = proc_ / std::to_string(pid);
     std::filesystem::create_directories(folder);
@@ -30,7 +28,8 @@ class SlurmJobsHereTest : public ::testing::Test {
     std::ofstream(folder / "cmdline") << command;
   }
 
-  std::filesystem::path proc_;
+  const TemporaryFolder folder_;
+  const std::filesystem::path proc_ = folder_.path();
 };
 
 TEST_F(SlurmJobsHereTest, StepsTellTheirJobs) {
