@@ -77,7 +77,7 @@ class Launch:
         before = self.num_not_launched(job)
         for _ in range(NUM_TRIES):
             self.cluster.wait_for(job, "RUNNING")
-            time.sleep(1)
+            time.sleep(2 - time.time() % 1)  # to the begin of a second, so that as much as can be comes within it
             self.cluster.run("scontrol", "requeue", job)
             self.cluster.wait_for(job, "PENDING")
             self.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now")

@@ -1,10 +1,12 @@
 """Headless Chromium, driven over its debugging protocol: a WebSocket client of what that needs (RFC 6455)."""
 
 import base64
+import contextlib
 import json
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -68,7 +70,7 @@ class Browser:
             [find_browser(), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
              "--disable-background-networking", "--remote-debugging-port=0", "--enable-precise-memory-info",
              "--remote-allow-origins=*", f"--user-data-dir={self.folder}", "about:blank"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, env={**os.environ, "TMPDIR": self.folder})
         port_file = pathlib.Path(self.folder, "DevToolsActivePort")
         end = time.monotonic() + PATIENCE_S
         while not port_file.exists() or "\n" not in port_file.read_text():
@@ -88,7 +90,13 @@ class Browser:
         self.socket.close()
         self.process.terminate()
         self.process.wait(PATIENCE_S)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        # Its children may outlive it, and write.
+        end = time.monotonic() + PATIENCE_S
+        while os.path.exists(self.folder) and time.monotonic() < end:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            shutil.rmtree(self.folder, ignore_errors=True)
+            time.sleep(0.03)
 
     def call(self, method, **parameters):
         self.number += 1
