@@ -54,6 +54,28 @@ Result<std::string> ReadWholeFile(const std::string& path, size_t max_bytes) {
   return Status(StatusCode::kResourceExhausted, fmt::format("{}: is larger than {} bytes", path, max_bytes));
 }
 
+Result<std::string> ReadEndOfFile(const std::string& path, size_t max_bytes) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.is_open()) return Failure(path, errno);
+  struct stat about = {};
+  if (fstat(file.get(), &about) != 0) return Failure(path, errno);
+  if (!S_ISREG(about.st_mode))
+    return Status(StatusCode::kFailedPrecondition, fmt::format("{}: is no regular file", path));
+  const auto size = static_cast<size_t>(about.st_size);
+  std::string text(std::min(size, max_bytes), '\0');
+  size_t done = 0;
+  while (done < text.size()) {
+    const auto at = static_cast<off_t>(size - text.size() + done);
+    const ssize_t count = pread(file.get(), text.data() + done, text.size() - done, at);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return Failure(path, errno);
+    if (count == 0) break;
+    done += static_cast<size_t>(count);
+  }
+  text.resize(done);
+  return text;
+}
+
 std::string ReadFileIfThere(const std::string& path) {
   Result<std::string> text = ReadWholeFile(path);
   return text.ok() ? std::move(text).value() : std::string();

@@ -1,4 +1,4 @@
-// How files are read whole.
+// How files are read: whole, or their ends.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,11 @@ namespace fairlead {
 // kFailedPrecondition (a folder, no right to it, a broken disk, …).
 Result<std::string> ReadWholeFile(const std::string& path, size_t max_bytes = SIZE_MAX);
 
-// The same for files that come and go, as those of /proc/PID do: empty where there is nothing to be read.
+// The last bytes of a file that others may append to: `max_bytes`, or all of a shorter one; fewer where it is cut short
+// meanwhile. Errors: kNotFound, kFailedPrecondition (no regular file, …), each naming `path`.
+Result<std::string> ReadEndOfFile(const std::string& path, size_t max_bytes);
+
+// All bytes of a file that comes and goes, as those of /proc/PID do: empty where there is nothing to be read.
 std::string ReadFileIfThere(const std::string& path);
 
 }  // namespace fairlead

@@ -33,6 +33,20 @@ TEST(FileReaderTest, WhatWasWrittenIsRead) {
   }
 }
 
+TEST(FileReaderTest, TheEndOfAFile) {
+  const TemporaryFolder folder;
+  const std::string path = folder.File("log");
+  EXPECT_EQ(ReadEndOfFile(path, 10).status().code(), StatusCode::kNotFound);
+  std::ofstream(path) << "0123456789";
+  EXPECT_EQ(*ReadEndOfFile(path, 4), "6789");
+  EXPECT_EQ(*ReadEndOfFile(path, 10), "0123456789");
+  EXPECT_EQ(*ReadEndOfFile(path, SIZE_MAX), "0123456789");
+  EXPECT_EQ(*ReadEndOfFile(path, 0), "");
+  EXPECT_THAT(ReadEndOfFile(folder.path(), 4).status().message(), HasSubstr("is no regular file"));
+  ASSERT_EQ(mkfifo(folder.File("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(ReadEndOfFile(folder.File("pipe"), 4).status().code(), StatusCode::kFailedPrecondition) << "and no waiting";
+}
+
 // Neither says how long it is.
 TEST(FileReaderTest, FilesWithoutASizeAreReadToTheirEnd) {
   EXPECT_THAT(ReadWholeFile("/proc/self/status").value(), StartsWith("Name:"));

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/file_reader.h"
 #include "base/file_writer.h"
 
 namespace fairlead::lab {
@@ -21,16 +22,12 @@ using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPollPeriod{10};
 // Of a file of records, from its end: some lines.
-constexpr std::streamoff kTailBytes = 1024;
+constexpr size_t kTailBytes = 1024;
 
-std::string ReadTail(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : 0;
-  std::string text(static_cast<size_t>(std::min(size, kTailBytes)), '\0');
-  file.seekg(size - static_cast<std::streamoff>(text.size()));
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  return text;
+// By the last records of a worker, which may not have begun.
+std::optional<LastIteration> ReadLastIteration(const std::string& path) {
+  const Result<std::string> records = ReadEndOfFile(path, kTailBytes);
+  return records.ok() ? FindLastIteration(*records) : std::nullopt;
 }
 
 }  // namespace
@@ -167,7 +164,7 @@ JobProgress JobRunner::ProgressOf(JobId id) const {
   const Job& job = jobs_[id];
   JobProgress progress{.run = job.run, .iteration = std::nullopt};
   if (job.run == 0) return progress;
-  const auto last = FindLastIteration(ReadTail(PathOf(job, job.run, 0) + ".jsonl"));
+  const auto last = ReadLastIteration(PathOf(job, job.run, 0) + ".jsonl");
   if (!last) return progress;
   progress.iteration = last->number;
   progress.ended_s = last->ended_s;
@@ -176,7 +173,7 @@ JobProgress JobRunner::ProgressOf(JobId id) const {
 
 std::optional<IterationSpan> JobRunner::IterationsOf(JobId id, uint32_t run) const {
   const std::string path = PathOf(jobs_[id], run, 0) + ".jsonl";
-  const auto last = FindLastIteration(ReadTail(path));
+  const auto last = ReadLastIteration(path);
   std::ifstream file(path);
   for (std::string line; last && std::getline(file, line);) {
     if (const auto first = FindLastIteration(line)) return IterationSpan{first->number, last->number};

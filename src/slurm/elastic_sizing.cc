@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/file_reader.h"
 #include "slurm/launch_log.h"
 #include "slurm/progress_file.h"
 #include "slurm/steering_steps.h"

@@ -10,7 +10,6 @@ namespace fairlead::slurm {
 namespace {
 
 using testing::HasSubstr;
-using testing::IsEmpty;
 using State = ScriptCheck::State;
 
 constexpr char kGood[] =

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstring>
-#include <fstream>
 
 #include "base/printable_ascii.h"
 
@@ -53,19 +51,6 @@ std::optional<std::string> WhyNotLaunched(std::string_view log, uint32_t job) {
     }
   }
   return why;
-}
-
-Result<std::string> ReadEndOfFile(const std::string& path, size_t bytes_max) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return NotFound(fmt::format("{}: {}", path, std::strerror(errno)));
-  const auto size = static_cast<std::streamoff>(file.tellg());
-  const auto wanted = std::min(size, static_cast<std::streamoff>(bytes_max));
-  std::string text(static_cast<size_t>(std::max<std::streamoff>(wanted, 0)), '\0');
-  file.seekg(size - wanted);
-  file.read(text.data(), wanted);
-  if (file.bad()) return Unavailable(fmt::format("{}: can't be read", path));
-  text.resize(static_cast<size_t>(file.gcount()));
-  return text;
 }
 
 }  // namespace fairlead::slurm

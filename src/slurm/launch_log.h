@@ -15,15 +15,10 @@
 #include <string>
 #include <string_view>
 
-#include "base/status.h"
-
 namespace fairlead::slurm {
 
 // In slurmctld's words; nothing: the log does not say that the last run in it was not launched. Args: log: its end,
 // from any byte on. Cost: linear.
 std::optional<std::string> WhyNotLaunched(std::string_view log, uint32_t job);
-
-// The last `bytes_max` bytes of the file. Errors: kNotFound, kUnavailable.
-Result<std::string> ReadEndOfFile(const std::string& path, size_t bytes_max);
 
 }  // namespace fairlead::slurm

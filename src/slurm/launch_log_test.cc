@@ -4,11 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
-#include "base/temporary_folder.h"
-
 namespace fairlead::slurm {
 namespace {
 
@@ -54,16 +49,6 @@ TEST(LaunchLogTest, WhatIsInTheMiddleOfALineIsText) {
                 "JobId=9\n",
                 5),
             std::nullopt);
-}
-
-TEST(LaunchLogTest, TheEndOfAFile) {
-  const TemporaryFolder folder;
-  const std::string path = folder.File("log");
-  EXPECT_EQ(ReadEndOfFile(path, 10).status().code(), StatusCode::kNotFound);
-  std::ofstream(path) << "0123456789";
-  EXPECT_EQ(*ReadEndOfFile(path, 4), "6789");
-  EXPECT_EQ(*ReadEndOfFile(path, 100), "0123456789");
-  EXPECT_EQ(*ReadEndOfFile(path, 0), "");
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 namespace fairlead::diagnosis::c4d {
 namespace {
 
-using model::Culprit;
 using model::CulpritKind;
 using model::Direction;
 using model::Finding;
