@@ -294,6 +294,10 @@ def fault_cases():
     for trait in ("pareto", "neighbours", "nic_jitter", "bimodal", "gpu_spread", "skew"):
         for name in ("ring8", "hier", "fsdp"):
             yield f"noisy_slow/{name}/{trait}", name, HEALTHY[trait], [dict(kind="slow_gpu", begin=begin, x=1.4)]
+    # Behind a slower GPU the NIC costs little in "ring".
+    for name, is_minor in (("ring", True), ("ring8", False), ("moe", False), ("ring_ahead", False)):
+        yield f"gpu_and_nic/{name}", name, {}, [
+            dict(kind="slow_nic_send", begin=begin, x=4, is_minor=is_minor), dict(kind="slow_gpu", begin=begin, x=1.3, is_there=True)]
 
 
 HELD_OUT_SHAPES = ("fsdp", "ring_ahead", "long15", "pipe_single")
@@ -312,7 +316,7 @@ def make(case, name, options, faults, seed):
     n, per_host = job["num_ranks"], job["gpus_per_host"]
     job["faults"] = []
     for fault in faults:
-        rank = rng.randrange(n)
+        rank = job["faults"][0]["rank"] if fault.get("is_there") else rng.randrange(n)
         if fault["kind"] in ("nic_down", "slow_nic_send"):  # a rank that sends over the network
             if name == "ring8":
                 rank = per_host - 1 + per_host * rng.randrange(n // per_host)

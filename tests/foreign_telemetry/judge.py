@@ -75,15 +75,20 @@ def run(task):
     fault = job["faults"][0]
     named = [f for f in findings if f["culprits"]]
     verdict, delay = "missed", None
+    is_about = lambda finding, fault: all(is_right(c, job, fault) for c in finding["culprits"])
+    right = [any(is_about(f, fault) for fault in job["faults"]) for f in named]
     if named:
-        right = [all(is_right(c, job, fault) for c in f["culprits"]) for f in named]
-        verdict = "right" if all(right) else "innocent" if right[0] else "wrong"
+        # Of two faults at a rank each is to be found by its own kind of culprit.
+        is_found = lambda fault: any(is_about(f, fault) and (fault is job["faults"][-1] or f["culprits"][0]["kind"] != "rank")
+                                     for f in named)
+        is_complete = len(job["faults"]) == 1 or all(fault.get("is_minor") or is_found(fault) for fault in job["faults"])
+        verdict = ("right" if is_complete else "partly") if all(right) else "innocent" if right[0] else "wrong"
         delay = named[0]["confirmed_s"] - fault["begin"]
     elif findings:
         verdict = "unnamed"
     text = f"rank {fault['rank']}: " + "; ".join(
         f"{f['confirmed_s']:.0f}s {f['confidence']:.2f} {f['action']}: {f['summary']}" for f in findings)
-    pairs = [said(f, all(is_right(c, job, fault) for c in f["culprits"])) for f in named]
+    pairs = [said(f, r) for f, r in zip(named, right)]
     return case, seed, verdict, delay, text, pairs
 
 

@@ -272,6 +272,10 @@ def fault_cases():
     for name in ("accumulated", "evaluated", "small_gpus", "sharded"):
         for kind in ("slow_nic_send", "slow_nic_receive", "slow_connection"):
             yield f"{kind}/{name}/4", name, {}, [dict(kind=kind, begin=begin, x=4)]
+    # Behind a slower GPU the NIC costs little in "sharded".
+    for name, is_minor in (("accumulated", False), ("small_gpus", False), ("sharded", True)):
+        yield f"gpu_and_nic/{name}", name, {}, [
+            dict(kind="slow_nic_send", begin=begin, x=4, is_minor=is_minor), dict(kind="slow_gpu", begin=begin, x=1.3, is_there=True)]
     for name in ("accumulated", "evaluated", "hybrid", "uneven"):
         yield f"early_frozen/{name}", name, {}, [dict(kind="frozen", begin=12.0)]
         for trait in ("stalls", "unequal", "lost_reports", "clock_step"):
@@ -296,7 +300,8 @@ def make(case, name, options, faults, seed):
     job.update(options)
     job["faults"] = []
     for fault in faults:
-        fault = dict(fault, rank=rng.randrange(job["num_ranks"]))
+        rank = job["faults"][0]["rank"] if fault.get("is_there") else rng.randrange(job["num_ranks"])
+        fault = dict(fault, rank=rank)
         if fault["kind"] in ("slow_nic_send", "slow_nic_receive", "slow_connection"):
             fault["rank"], fault["peer"] = network_edge(job, name, rng)
             if fault["kind"] == "slow_nic_receive":

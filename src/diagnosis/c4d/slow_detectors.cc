@@ -16,6 +16,9 @@ constexpr double kGrowthMin = 0.01;
 // The same of what all messages pass: it may be the job that has changed.
 constexpr double kGrowthAloneMin = 0.05;
 constexpr double kUnlikely = 0.4;
+// Share of an iteration that a slow path costs beside a late rank, at least: that rank's cost is known within some
+// percent only.
+constexpr double kCostBesideMin = 0.05;
 
 }  // namespace
 
@@ -53,15 +56,27 @@ void SlowDetectors::TakeIdleLosses(const std::optional<double>& growth, std::vec
   for (Suspect& loss : idle_losses_) loss.is_idle = true;
 }
 
-// Transfers of a late rank are late with it.
-void SlowDetectors::WeighTransfers(std::vector<Suspect>* suspects) {
-  std::erase_if(*suspects, [this](const Suspect& suspect) {
+// Transfers of a late rank are late with it, and last as long as ever: how long iterations take tells the two apart.
+void SlowDetectors::ExcuseByLateRanks(const std::optional<double>& growth, std::vector<Suspect>* suspects) const {
+  double unexplained = growth ? *growth / (1 + *growth) : 0;
+  for (const Suspect& late : by_blocks_) {
+    if (late.confidence > kUnlikely) unexplained -= late.lateness;
+  }
+  const auto is_of_late_rank = [&](const Suspect& path) {
     return std::ranges::any_of(by_blocks_, [&](const Suspect& late) {
       return late.confidence > kUnlikely &&
-             (Overlap(late.culprits, suspect.culprits) || late.culprits.front().rank == suspect.culprits.front().peer);
+             (Overlap(late.culprits, path.culprits) || late.culprits.front().rank == path.culprits.front().peer);
     });
-  });
+  };
+  for (Suspect& path : *suspects) {
+    if (is_of_late_rank(path)) path.cost = std::min(path.cost, unexplained);
+  }
+  std::erase_if(*suspects, [&](const Suspect& path) { return path.cost < kCostBesideMin && is_of_late_rank(path); });
+}
+
+void SlowDetectors::WeighTransfers(std::vector<Suspect>* suspects) {
   const std::optional<double> growth = stragglers_.Growth();
+  ExcuseByLateRanks(growth, suspects);
   TakeIdleLosses(growth, suspects);
   for (Suspect& suspect : *suspects) {
     if (!growth) {

@@ -1,9 +1,11 @@
 // What is slow in a job, by iterations and by windows: the two detectors of slowness, and what each tells the other.
 //
 // Method      A late rank excuses slow messages, a slow path excuses late ranks (docs/internals/modules/diagnosis.md).
-//             Slow paths cost nothing beyond what iterations take longer than at first, and are unlikely where these do
-//             not. In pipelines waits for slow messages pass for own time: there ranks are named by iterations only if
-//             no path is slow, others were seen to wait for them, and it lasts like a slow path.
+//             A path is slow beside a late rank if iterations have grown by more than the lateness, and the path is
+//             busy for as much longer. Slow paths cost nothing beyond what iterations take longer than at first, and
+//             are unlikely where these do not. In pipelines waits for slow messages pass for own time: there ranks are
+//             named by iterations only if no path is slow, others were seen to wait for them, and it lasts like a slow
+//             path.
 #pragma once
 
 #include <cstddef>
@@ -59,6 +61,8 @@ class SlowDetectors {
   void DoubtStages(bool has_slow_path);
   // Args: growth: by which share iterations take longer; nothing: not known.
   void TakeIdleLosses(const std::optional<double>& growth, std::vector<Suspect>* suspects);
+  // Leaves of slow paths at late ranks those that cost more than lateness can explain.
+  void ExcuseByLateRanks(const std::optional<double>& growth, std::vector<Suspect>* suspects) const;
   void WeighTransfers(std::vector<Suspect>* suspects);
 
   SlowTransferDetector transfers_;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -13,8 +14,12 @@ namespace fairlead::diagnosis::c4d {
 namespace {
 
 using model::RankId;
+using testing::DoubleNear;
+using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Pair;
 using testing::SizeIs;
+using testing::UnorderedElementsAre;
 
 // Eight ranks under one leaf switch, each sending to all others ten times in a window. How long iterations take is
 // known where each has an all-reduce in every second.
@@ -26,8 +31,9 @@ class SlowDetectorsTest : public ::testing::Test {
     for (int second = 0; second < 10; ++second) {
       for (uint32_t source = 0; source < 8; ++source) detectors_.Add(Report(source, factor), false);
       ++number_;
+      began_s_ += IterationSeconds();
     }
-    now_ = now_ + SimDuration(10'000'000'000);
+    now_ = SimTime::FromSeconds(Seconds(began_s_));
     detectors_.JudgeBlocks(now_);
     return detectors_.EndWindow(now_);
   }
@@ -36,7 +42,7 @@ class SlowDetectorsTest : public ::testing::Test {
     model::RankReport report;
     report.rank = RankId(source);
     report.number = number_;
-    report.at = SimTime::FromSeconds(Seconds(static_cast<double>(number_ + 1)));
+    report.at = SimTime::FromSeconds(Seconds(began_s_ + IterationSeconds()));
     for (uint32_t destination = 0; destination < 8; ++destination) {
       for (uint16_t channel = 0; destination != source && channel < 2; ++channel) {
         model::ConnectionRecord& record = report.connections.emplace_back();
@@ -53,18 +59,18 @@ class SlowDetectorsTest : public ::testing::Test {
         }
       }
     }
-    if (has_iterations_) report.operations.push_back(AllReduce());
+    if (has_iterations_) report.operations.push_back(AllReduce(source));
     return report;
   }
-  model::OperationRecord AllReduce() const {
+  double IterationSeconds() const { return 1 + late_s_ + busy_s_; }
+  model::OperationRecord AllReduce(uint32_t rank) const {
     model::OperationRecord operation;
     operation.communicator = model::CommunicatorId(8);
     operation.kind = model::OperationKind::kAllReduce;
     operation.sequence = operation.issue_index = number_;
-    const auto begin = SimTime::FromSeconds(Seconds(static_cast<double>(number_)));
-    operation.enqueued = begin + SimDuration(500'000'000);
+    operation.enqueued = SimTime::FromSeconds(Seconds(began_s_ + 0.5 + (rank == 2 ? late_s_ : 0)));
     operation.started = operation.enqueued;
-    operation.finished = begin + SimDuration(600'000'000);
+    operation.finished = SimTime::FromSeconds(Seconds(began_s_ + 0.6 + late_s_ + busy_s_));
     return operation;
   }
   void LearnNormal(int num_windows = 3) {
@@ -77,6 +83,9 @@ class SlowDetectorsTest : public ::testing::Test {
   SlowDetectors detectors_{layout_, {}};
   SimTime now_;
   uint64_t number_ = 0;
+  double began_s_ = 0;  // the iteration
+  double late_s_ = 0;   // by which rank 2 comes late to each
+  double busy_s_ = 0;   // by which its all-reduce takes longer
   bool has_iterations_ = false;
   // Source and destination between which one message of each report takes 3 ms longer.
   std::pair<uint32_t, uint32_t> loss_ = {8, 8};
@@ -129,6 +138,42 @@ TEST_F(SlowDetectorsTest, LossesThatCostNothingAreNeitherGoodNorBad) {
   loss_ = {3, 5};
   EXPECT_THAT(Window(as_ever), SizeIs(1));
   EXPECT_FALSE(detectors_.SaysNothingOf(slow[0])) << "another path";
+}
+
+// A slower GPU behind a slower NIC, all of whose messages take four times as long.
+class LateRankAndSlowPathTest : public SlowDetectorsTest {
+ protected:
+  // What it costs by then. Args: those of the all-reduces from now on.
+  std::multimap<model::Syndrome, double> CostsAfter(double late_s, double busy_s) {
+    has_iterations_ = true;
+    LearnNormal(8);
+    late_s_ = late_s;
+    busy_s_ = busy_s;
+    std::vector<Suspect> suspects;
+    for (int window = 0; window < 10; ++window) {
+      suspects = Window([](uint32_t y, uint32_t, uint32_t) { return y == 2 ? 4.0 : 1.0; });
+    }
+    std::multimap<model::Syndrome, double> costs;
+    for (const Suspect& suspect : suspects) {
+      EXPECT_EQ(suspect.culprits.front().host, HostId(2u)) << suspect.summary;
+      costs.emplace(suspect.syndrome, suspect.cost);
+    }
+    return costs;
+  }
+};
+
+TEST_F(LateRankAndSlowPathTest, MessagesOfALateRankAreLateWithIt) {
+  EXPECT_THAT(CostsAfter(0.3, 0), ElementsAre(Pair(model::Syndrome::kNonCommSlow, DoubleNear(0.23, 0.02))));
+}
+
+TEST_F(LateRankAndSlowPathTest, WhatThePathCostsBesideIsTooLittleToBeSure) {
+  EXPECT_THAT(CostsAfter(0.3, 0.04), ElementsAre(Pair(model::Syndrome::kNonCommSlow, DoubleNear(0.22, 0.02))));
+}
+
+// Its messages take 0.12 s of 1.6 s longer.
+TEST_F(LateRankAndSlowPathTest, BothAreNamedIfIterationsGrowByMoreThanTheLateness) {
+  EXPECT_THAT(CostsAfter(0.3, 0.3), UnorderedElementsAre(Pair(model::Syndrome::kNonCommSlow, DoubleNear(0.19, 0.02)),
+                                                         Pair(model::Syndrome::kCommSlow, DoubleNear(0.075, 0.01))));
 }
 
 TEST_F(SlowDetectorsTest, ARankThatBeginsAnewIsHeardAgain) {

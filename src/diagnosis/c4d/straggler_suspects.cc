@@ -90,6 +90,7 @@ Suspect StragglerSuspects::ByArrivals(const SlowRank& slow, bool is_throttled, d
 
 Suspect StragglerSuspects::ByOwnTime(const SlowRank& slow, bool is_throttled, double load) const {
   Suspect suspect = Name(slow);
+  suspect.lateness = slow.share;
   suspect.sub_cause = is_throttled             ? model::SubCause::kThrottled
                       : slow.host_share >= 0.5 ? model::SubCause::kHostThread
                       : slow.rank.valid()      ? model::SubCause::kGpu

@@ -19,6 +19,7 @@ struct Suspect {
   std::vector<model::Evidence> evidence;
   double confidence = 0;      // 0..1
   double cost = -1;           // share of the iteration, < 0: not known
+  double lateness = 1;        // of a late rank: share of the iteration, at most, for which it can have made others wait
   bool may_be_busy = false;   // the culprit may do something on purpose
   bool is_confirmed = false;  // no more windows are needed
   bool is_alone = false;      // nothing like it is healthy: it was compared with the past only
