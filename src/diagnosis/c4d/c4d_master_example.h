@@ -75,10 +75,19 @@ class HandMadeJob {
     record.communicator = kData;
     record.kind = kind;
     record.peer = model::RankId(peer);
+    record.sequence = std::ranges::count_if(pending_[r], [&](const model::OperationRecord& earlier) {
+      return earlier.kind == kind && earlier.peer == record.peer;
+    });
     record.enqueued = Now() + SimDuration(++num_records_);
     if (stage >= Stage::kStarted) record.started = record.enqueued;
     if (stage == Stage::kFinished) record.finished = record.enqueued;
     pending_[r].push_back(record);
+  }
+
+  // Args: start_delay: from when it is enqueued to when it starts.
+  void BeginTransfer(uint32_t r, model::OperationKind kind, uint32_t peer, SimDuration start_delay) {
+    BeginTransfer(r, kind, peer);
+    pending_[r].back().started = pending_[r].back().enqueued + start_delay;
   }
 
   // The oldest message of the connection is in that phase since now.

@@ -285,6 +285,29 @@ TEST(C4dMasterTest, WhoReducesBeforeAnExchangeIsNamed) {
   EXPECT_TRUE(IsRank(job.Open().front(), kStrayed)) << job.Open().front().summary;
 }
 
+// The same where NCCL makes two kernels of each group, the second of which starts a second later.
+TEST(C4dMasterTest, TransfersOfALaunchAreAGroupWheneverTheyStart) {
+  Job job;
+  job.Iterate(5);
+  using enum model::OperationKind;
+  using enum model::TransferPhase;
+  constexpr uint32_t kStrayed = 7;
+  job.Do(kStrayed, Job::kData, Stage::kStarted);
+  for (uint32_t r = 0; r < kStrayed; ++r) {
+    job.BeginTransfer(kStrayed, kSend, r, Stage::kEnqueued);
+    job.BeginTransfer(r, kReceive, kStrayed);
+    job.BeginTransfer(r, kSend, (r + 1) % kStrayed, SimDuration(1'000'000'000));
+    job.BeginTransfer((r + 1) % kStrayed, kReceive, r, SimDuration(1'000'000'000));
+    job.Connect(r, model::Direction::kSend, r + 1, kSendWaitsForGpu);
+    job.Connect(r, model::Direction::kReceive, (r + 7) % 8, r == 0 ? kReceiveWaitsForGpu : kReceivePosted);
+  }
+  for (uint32_t r = 0; r < kStrayed; ++r) job.Do(r, Job::kData, Stage::kEnqueued);
+  job.Wait(kHangSeconds);
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_EQ(job.Open().front().syndrome, Syndrome::kMismatch) << job.Open().front().summary;
+  EXPECT_TRUE(IsRank(job.Open().front(), kStrayed)) << job.Open().front().summary;
+}
+
 // In a pipeline each transfer is by itself: 5 has received what 2 sent, and its GPU does not take it. 2 waits for the
 // next of 5, as does 3, for which 5 waits in turn. That is no circle: the transfer from 2 to 5 waits for no other.
 TEST(C4dMasterTest, TransfersThatStartApartAreNoGroup) {
@@ -302,6 +325,30 @@ TEST(C4dMasterTest, TransfersThatStartApartAreNoGroup) {
     job.BeginTransfer(5, kSend, r, Stage::kEnqueued);
   }
   job.BeginTransfer(3, kSend, 5, Stage::kEnqueued);
+  job.Wait(kHangSeconds);
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_EQ(job.Open().front().syndrome, Syndrome::kCommHang) << job.Open().front().summary;
+  EXPECT_TRUE(IsRank(job.Open().front(), 5)) << job.Open().front().summary;
+}
+
+// The same if the hosts run ahead, and have launched the next transfers of each lane at once, too.
+TEST(C4dMasterTest, TransfersThatAHostLaunchesAheadAreNoGroup) {
+  Job job;
+  job.Iterate(5);
+  using enum model::OperationKind;
+  constexpr SimDuration kLater(1'000'000'000);
+  job.BeginTransfer(2, kSend, 5);
+  job.BeginTransfer(5, kReceive, 2);
+  job.Connect(2, Direction::kSend, 5, TransferPhase::kSendWaitsForPeer);
+  job.Connect(5, Direction::kReceive, 2, TransferPhase::kReceiveWaitsForGpu);
+  job.BeginTransfer(5, kReceive, 3, kLater);
+  for (const uint32_t r : {2, 3}) {
+    job.BeginTransfer(r, kReceive, 5, kLater);
+    job.BeginTransfer(5, kSend, r, Stage::kEnqueued);
+  }
+  job.BeginTransfer(3, kSend, 5, Stage::kEnqueued);
+  job.BeginTransfer(2, kSend, 5, Stage::kEnqueued);
+  job.BeginTransfer(5, kReceive, 2, Stage::kEnqueued);
   job.Wait(kHangSeconds);
   ASSERT_EQ(job.Open().size(), 1u);
   EXPECT_EQ(job.Open().front().syndrome, Syndrome::kCommHang) << job.Open().front().summary;

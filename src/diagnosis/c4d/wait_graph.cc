@@ -97,9 +97,10 @@ class Builder {
   struct Member {
     RankId rank;
     Stage stage = Stage::kAbsent;
-    uint32_t serial = 0;  // of the report that carried it
-    SimTime enqueued;     // on its host's clock
-    SimTime started;      // likewise; of transfers only, zero: unknown
+    uint32_t serial = 0;    // of the report that carried it
+    SimTime enqueued;       // on its host's clock
+    SimTime started;        // likewise; of transfers only, zero: unknown
+    bool has_next = false;  // another transfer of its lane was launched with it: the host runs ahead
   };
 
   struct Inside {
@@ -109,8 +110,19 @@ class Builder {
 
   static Member MemberOf(RankId rank, const Lane& lane, uint64_t sequence) {
     const PendingTransfer* pending = lane.Find(sequence);
-    return {rank, lane.StageOf(sequence), lane.serial, pending == nullptr ? SimTime() : pending->enqueued,
-            pending == nullptr ? SimTime() : pending->started};
+    const PendingTransfer* next = lane.Find(sequence + 1);
+    return {.rank = rank,
+            .stage = lane.StageOf(sequence),
+            .serial = lane.serial,
+            .enqueued = pending == nullptr ? SimTime() : pending->enqueued,
+            .started = pending == nullptr ? SimTime() : pending->started,
+            .has_next = pending != nullptr && next != nullptr && IsOneLaunch(pending->enqueued, next->enqueued)};
+  }
+
+  // Calls of a group reach NCCL together, but a busy host is held up between them.
+  static bool IsOneLaunch(SimTime a, SimTime b) {
+    constexpr SimDuration kHeldUp(50'000'000);
+    return std::max(a, b) - std::min(a, b) <= kHeldUp;
   }
 
   // A transfer that the rank has enqueued and no rank is inside of.
@@ -207,22 +219,21 @@ class Builder {
   }
 
   // Sends and receives of a group end together: one that lacks nobody waits for others of its ranks, if those lack
-  // somebody. A group is one kernel, so its transfers start together; those of a pipeline do not.
+  // somebody.
   void AddWaitsForGroups() {
     const auto num_ranks = static_cast<uint32_t>(picture_.ranks().size());
-    std::map<RankId, std::vector<SimTime>> waiting;  // and when what lacks somebody has started
+    std::map<RankId, std::vector<Member>> waiting;  // in what lacks somebody
     std::vector<std::vector<Member>> members(graph_.operations.size());
     for (const Inside& inside : insides_) {
       if (!graph_.operations[inside.operation].peer.valid()) continue;
       members[inside.operation].push_back(inside.member);
       const bool lacks_somebody = !graph_.edges[num_ranks + inside.operation].empty();
-      if (lacks_somebody) waiting[inside.member.rank].push_back(inside.member.started);
+      if (lacks_somebody) waiting[inside.member.rank].push_back(inside.member);
     }
     const auto waits_for_group = [&](const Member& member) {
       const auto found = waiting.find(member.rank);
-      return found != waiting.end() && std::ranges::any_of(found->second, [&](SimTime started) {
-               return MayStartTogether(started, member.started);
-             });
+      return found != waiting.end() &&
+             std::ranges::any_of(found->second, [&](const Member& other) { return MayBeOfOneGroup(other, member); });
     };
     for (uint32_t i = 0; i < graph_.operations.size(); ++i) {
       const PendingOperation& operation = graph_.operations[i];
@@ -232,11 +243,16 @@ class Builder {
       for (const RankId rank : operation.inside) waited_for.push_back(rank.value());
     }
   }
-  // Args: on the same host's clock; zero: unknown.
-  static bool MayStartTogether(SimTime a, SimTime b) {
-    // Channels of a kernel start one after the other on a busy device.
-    constexpr SimDuration kOneKernel(5'000'000);
-    return a == SimTime() || b == SimTime() || std::max(a, b) - std::min(a, b) <= kOneKernel;
+  // Two transfers of a rank. Those of a group are launched together, and start together unless NCCL makes several
+  // kernels of them. In a pipeline each is by itself: they start one after the other, and where they are launched
+  // together, by a host that runs ahead, so are further ones of the same lanes.
+  static bool MayBeOfOneGroup(const Member& a, const Member& b) {
+    constexpr SimDuration kOneKernel(5'000'000);  // its channels start one after the other on a busy device
+    if (a.started == SimTime() || b.started == SimTime()) return true;
+    if (std::max(a.started, b.started) - std::min(a.started, b.started) <= kOneKernel) return true;
+    const bool is_one_launch =
+        a.enqueued != SimTime() && b.enqueued != SimTime() && IsOneLaunch(a.enqueued, b.enqueued);
+    return is_one_launch && !a.has_next && !b.has_next;
   }
 
   const JobPicture& picture_;
