@@ -286,7 +286,7 @@ TEST_F(TlsStreamTest, AnAgentLeavesARevokedControllerAndDoesNotComeBack) {
   }
   EXPECT_TRUE(server_->TakeInputs(std::chrono::milliseconds(0)).empty()) << "nothing was said to it";
   // The agent is done with a connection before the controller has seen its end.
-  for (int i = 0; i < 500 && server_->counters().num_streams > 1; ++i) {
+  for (int i = 0; i < 6000 && server_->counters().num_streams > 1; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   EXPECT_EQ(server_->counters().num_streams, 1u) << "of the agent without a list";
