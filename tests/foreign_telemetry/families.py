@@ -298,6 +298,14 @@ def fault_cases():
     for name, is_minor in (("ring", True), ("ring8", False), ("moe", False), ("ring_ahead", False)):
         yield f"gpu_and_nic/{name}", name, {}, [
             dict(kind="slow_nic_send", begin=begin, x=4, is_minor=is_minor), dict(kind="slow_gpu", begin=begin, x=1.3, is_there=True)]
+    # None is slower than all the others.
+    for name, num in (("ring", 4), ("ring8", 4), ("hier", 3), ("fsdp", 2), ("pipe", 2), ("moe", 2), ("ring_ahead", 5)):
+        yield f"several_gpus/{name}/{num}", name, {}, [dict(kind="slow_gpu", begin=begin, x=1.4, is_elsewhere=True)] * num
+    for name in ("ring", "hier"):
+        yield f"several_nics/{name}/4", name, {}, [dict(kind="slow_nic_send", begin=begin, x=4, is_elsewhere=True)] * 2
+    for name in ("ring", "ring8", "hier", "fsdp", "pipe", "moe"):
+        yield f"several_frozen/{name}", name, {}, [dict(kind="frozen", begin=begin, is_elsewhere=True)] * 2
+    yield "half_host/ring8/1.4", "ring8", {}, [dict(kind="slow_gpu", begin=begin, x=1.4, is_next=True)] * 4
 
 
 HELD_OUT_SHAPES = ("fsdp", "ring_ahead", "long15", "pipe_single")
@@ -309,6 +317,17 @@ def is_held_out(case):
     return parts[1] in HELD_OUT_SHAPES or parts[-1] in HELD_OUT_TRAITS
 
 
+def rank_of(fault, before, job, rng):
+    """The rank of a fault, beside those that are before it."""
+    if before and fault.get("is_there"):
+        return before[0]["rank"]
+    if before and fault.get("is_next"):  # on the same host
+        host, place = divmod(before[-1]["rank"], job["gpus_per_host"])
+        return host * job["gpus_per_host"] + (place + 1) % job["gpus_per_host"]
+    taken = [other["rank"] for other in before] if fault.get("is_elsewhere") else []
+    return rng.choice([rank for rank in range(job["num_ranks"]) if rank not in taken])
+
+
 def make(case, name, options, faults, seed):
     rng = random.Random(f"{case}{seed}")
     job = shape(name, rng)
@@ -316,7 +335,7 @@ def make(case, name, options, faults, seed):
     n, per_host = job["num_ranks"], job["gpus_per_host"]
     job["faults"] = []
     for fault in faults:
-        rank = job["faults"][0]["rank"] if fault.get("is_there") else rng.randrange(n)
+        rank = rank_of(fault, job["faults"], job, rng)
         if fault["kind"] in ("nic_down", "slow_nic_send"):  # a rank that sends over the network
             if name == "ring8":
                 rank = per_host - 1 + per_host * rng.randrange(n // per_host)
@@ -324,6 +343,8 @@ def make(case, name, options, faults, seed):
                 rank = per_host - 1 + per_host * rng.randrange(n // per_host)
             elif name.startswith("pipe"):
                 rank = rng.randrange(n - n // 4)
+        if fault.get("is_elsewhere") and rank in [other["rank"] for other in job["faults"]]:
+            rank = (rank + per_host) % n
         job["faults"].append(dict(fault, rank=rank))
     if job.get("silent") == "other":
         candidates = [r for r in range(1, n) if r // per_host != job["faults"][0]["rank"] // per_host]

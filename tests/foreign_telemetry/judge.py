@@ -25,6 +25,7 @@ from foreign_telemetry import Job
 
 SUITES = {"first": families, "second": second_families}
 OF_A_HOST = ("nic_down", "crash", "slow_host", "dead_host")
+OF_A_RANK = ("slow_gpu", "frozen")
 OF_A_NIC = ("nic_down", "slow_nic_send", "slow_nic_receive", "slow_connection", "gpu_hang")
 
 
@@ -35,7 +36,8 @@ def is_right(culprit, job, fault):
         return culprit["rank"] == rank or (fault["kind"] in ("slow_host", "dead_host") and
                                            culprit["rank"] // per_host == rank // per_host)
     if kind == "host":
-        return culprit["host"] == rank // per_host and (per_host == 1 or fault["kind"] in OF_A_HOST)
+        of_host = set(range(culprit["host"] * per_host, (culprit["host"] + 1) * per_host))
+        return rank in of_host and (fault["kind"] in OF_A_HOST or of_host <= {other["rank"] for other in job["faults"]})
     if fault["kind"] in OF_A_NIC:
         ends = (rank, fault["peer"]) if fault["kind"] == "slow_connection" else (rank,)
         if kind == "connection":
@@ -75,11 +77,11 @@ def run(task):
     fault = job["faults"][0]
     named = [f for f in findings if f["culprits"]]
     verdict, delay = "missed", None
-    is_about = lambda finding, fault: all(is_right(c, job, fault) for c in finding["culprits"])
-    right = [any(is_about(f, fault) for fault in job["faults"]) for f in named]
+    is_about = lambda finding, fault: any(is_right(c, job, fault) for c in finding["culprits"])
+    right = [all(any(is_right(c, job, fault) for fault in job["faults"]) for c in f["culprits"]) for f in named]
     if named:
         # Of two faults at a rank each is to be found by its own kind of culprit.
-        is_found = lambda fault: any(is_about(f, fault) and (fault is job["faults"][-1] or f["culprits"][0]["kind"] != "rank")
+        is_found = lambda fault: any(is_about(f, fault) and (fault["kind"] in OF_A_RANK or f["culprits"][0]["kind"] != "rank")
                                      for f in named)
         is_complete = len(job["faults"]) == 1 or all(fault.get("is_minor") or is_found(fault) for fault in job["faults"])
         verdict = ("right" if is_complete else "partly") if all(right) else "innocent" if right[0] else "wrong"
@@ -106,6 +108,8 @@ def main():
     parser.add_argument("--table", action="store_true", help="no line for each case that went wrong")
     parser.add_argument("--check", nargs="*", default=[], help="only these cases; exit code 1 if one goes wrong")
     arguments = parser.parse_args()
+    if arguments.keep:
+        os.makedirs(arguments.keep, exist_ok=True)
     tasks = []
     suite = SUITES[arguments.suite]
     # By the first suite confidence is calibrated, on the second one that is checked.

@@ -5,7 +5,7 @@ It was written after the detectors had been set by families.py, and is not used 
 
 import random
 
-from families import comms, pipeline, rank0_phase
+from families import comms, pipeline, rank0_phase, rank_of
 
 
 # --- programs -----------------------------------------------------------------------------------------------------
@@ -276,6 +276,14 @@ def fault_cases():
     for name, is_minor in (("accumulated", False), ("small_gpus", False), ("sharded", True)):
         yield f"gpu_and_nic/{name}", name, {}, [
             dict(kind="slow_nic_send", begin=begin, x=4, is_minor=is_minor), dict(kind="slow_gpu", begin=begin, x=1.3, is_there=True)]
+    for name, num in (("accumulated", 3), ("evaluated", 2), ("hybrid", 4), ("sharded", 4), ("small_gpus", 2), ("seldom", 2)):
+        yield f"several_gpus/{name}/{num}", name, {}, [dict(kind="slow_gpu", begin=begin, x=1.4, is_elsewhere=True)] * num
+    for name in ("accumulated", "small_gpus", "sharded"):
+        yield f"several_nics/{name}/4", name, {}, [dict(kind="slow_nic_send", begin=begin, x=4, is_elsewhere=True)] * 2
+    for name in SHAPES:
+        yield f"several_frozen/{name}", name, {}, [dict(kind="frozen", begin=begin, is_elsewhere=True)] * 2
+    for name in ("hybrid", "sharded", "evaluated"):
+        yield f"half_host/{name}/1.4", name, {}, [dict(kind="slow_gpu", begin=begin, x=1.4, is_next=True)] * 2
     for name in ("accumulated", "evaluated", "hybrid", "uneven"):
         yield f"early_frozen/{name}", name, {}, [dict(kind="frozen", begin=12.0)]
         for trait in ("stalls", "unequal", "lost_reports", "clock_step"):
@@ -300,10 +308,12 @@ def make(case, name, options, faults, seed):
     job.update(options)
     job["faults"] = []
     for fault in faults:
-        rank = job["faults"][0]["rank"] if fault.get("is_there") else rng.randrange(job["num_ranks"])
-        fault = dict(fault, rank=rank)
+        fault = dict(fault, rank=rank_of(fault, job["faults"], job, rng))
         if fault["kind"] in ("slow_nic_send", "slow_nic_receive", "slow_connection"):
-            fault["rank"], fault["peer"] = network_edge(job, name, rng)
+            taken = [other["rank"] for other in job["faults"]] if fault.get("is_elsewhere") else []
+            while (edge := network_edge(job, name, rng))[0] in taken:
+                pass
+            fault["rank"], fault["peer"] = edge
             if fault["kind"] == "slow_nic_receive":
                 fault["rank"], fault["peer"] = fault["peer"], fault["rank"]
         job["faults"].append(fault)

@@ -36,12 +36,17 @@ void SlowDetectors::Add(const model::RankReport& report, bool begins_anew) {
 
 const std::vector<Suspect>& SlowDetectors::JudgeBlocks(SimTime now) {
   by_blocks_ = stragglers_.JudgeBlocks(now);
+  if (!by_blocks_.empty() && stragglers_.HasStages()) LeaveWaitedFor();
   return by_blocks_;
+}
+
+void SlowDetectors::LeaveWaitedFor() {
+  std::erase_if(by_blocks_, [&](const Suspect& late) { return !stragglers_.IsWaitedFor(late); });
 }
 
 void SlowDetectors::DoubtStages(bool has_slow_path) {
   if (has_slow_path) by_blocks_.clear();
-  std::erase_if(by_blocks_, [&](const Suspect& late) { return !stragglers_.IsWaitedFor(late); });
+  LeaveWaitedFor();
   for (Suspect& late : by_blocks_) late.is_confirmed = false;
 }
 

@@ -57,6 +57,8 @@ class SlowDetectors {
   }
 
  private:
+  // Leaves of those by blocks whom others were not seen not to wait for.
+  void LeaveWaitedFor();
   // Leaves of those by blocks what a window of a pipeline does not contradict.
   void DoubtStages(bool has_slow_path);
   // Args: growth: by which share iterations take longer; nothing: not known.

@@ -55,26 +55,39 @@ constexpr double kTailMin = 1e-3;
 // Weight of a block in the rate of hits, and the rate at which a slow rank is slow no more.
 constexpr double kHitWeight = 1.0 / 24;
 constexpr double kHitRateMin = 0.1;
-constexpr size_t kNamedMax = 3;
+// Weight of a block in the rate of slow ones, and the rate from which a rank seems to be slow: seven in a row.
+constexpr double kSlowWeight = 1.0 / 6;
+constexpr double kSlowRate = 0.7;
+constexpr size_t kNamedMax = 16;
 // A rank with less of the greatest share may only be late with others.
 constexpr double kNamedShare = 0.4;
 
-// The greatest of the others, for each value.
-std::vector<double> GreatestOfOthers(const std::vector<double>& values) {
-  double first = -INFINITY;
-  double second = -INFINITY;
-  for (const double value : values) {
-    if (value > first) {
-      second = first;
-      first = value;
-    } else {
-      second = std::max(second, value);
-    }
+// A value among those that are alike, itself included.
+struct Standing {
+  double others = -INFINITY;  // the greatest of the others
+  double num_as_great = 0;    // of the others, within the margin
+  double num = 0;
+};
+
+std::vector<Standing> FindStandings(const std::vector<double>& values, const std::vector<bool>& is_alike,
+                                    double margin) {
+  std::vector<double> alike;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (is_alike[i]) alike.push_back(values[i]);
   }
-  std::vector<double> others;
-  others.reserve(values.size());
-  for (const double value : values) others.push_back(value == first ? second : first);
-  return others;
+  std::ranges::sort(alike);
+  const size_t num = alike.size();
+  std::vector<Standing> standings(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const bool is_counted = is_alike[i];
+    const bool is_greatest = is_counted && values[i] == alike.back();
+    Standing& standing = standings[i];
+    if (num > (is_greatest ? 1U : 0U)) standing.others = alike[num - (is_greatest ? 2 : 1)];
+    const auto as_great = std::ranges::lower_bound(alike, values[i] - margin);
+    standing.num_as_great = static_cast<double>(alike.end() - as_great) - (is_counted ? 1 : 0);
+    standing.num = static_cast<double>(num + (is_counted ? 0 : 1));
+  }
+  return standings;
 }
 
 // Of values of chance that exceed all these, which share exceeds them by so much: at most, unless tails are heavier
@@ -84,11 +97,6 @@ double TailBeyond(std::vector<double> values, double value) {
   const double median = MedianInPlace(values);
   if (greatest <= median) return kTailMin;
   return std::clamp(std::pow((value - median) / (greatest - median), -kTailIndex), kTailMin, 1.0);
-}
-
-// How many of them, which ascend, are at least that much.
-double CountFrom(const std::vector<double>& ascending, double least) {
-  return static_cast<double>(ascending.end() - std::ranges::lower_bound(ascending, least));
 }
 
 }  // namespace
@@ -271,7 +279,7 @@ void SlowRankWatch::CompareWithPast(const std::vector<Watched*>& watched, double
     const auto& baseline = watched[i]->baseline;
     const double usual = baseline.has_value() ? *baseline * block->pieces : sample.own_seconds / expected;
     block->x.push_back(sample.own_seconds - expected * usual);
-    block->host_x.push_back(std::min(sample.host_seconds, block->x.back()));
+    block->host_x.push_back(sample.host_seconds - expected * watched[i]->usual_host_seconds * block->pieces);
   }
 }
 
@@ -301,25 +309,33 @@ void SlowRankWatch::AddByPast(const std::vector<Watched*>& watched, const Block&
 
 void SlowRankWatch::AddToRanks(Role& role, const Block& block) {
   if (role.ranks.size() < kRoleMin) return AddByPast(WatchedOf(block), block);
-  const double margin = (block.is_known ? margin_ : kMarginUnknown) * block.seconds;
-  // Those that are slow already would hide another that is less slow.
-  std::vector<double> alike;
-  std::vector<bool> is_alike;
-  for (size_t i = 0; i < block.x.size(); ++i) {
-    is_alike.push_back(ranks_[block.samples[i].rank].evidence.value() < kSuspicious);
-    if (is_alike.back()) alike.push_back(block.x[i]);
+  std::vector<Element*> ranks;
+  for (const BlockSample& sample : block.samples) ranks.push_back(&ranks_[sample.rank]);
+  AddByOthers(ranks, block.x, block.host_x, block);
+}
+
+// Those that are slow already would hide another that is less slow, and those that seem to be so, together, each other.
+// That is known before the block: for one that is like those left, chance is what it was.
+std::vector<bool> SlowRankWatch::AreAlike(const std::vector<Element*>& elements) {
+  std::vector<bool> seem_alike;
+  std::vector<bool> are_alike;
+  for (const Element* element : elements) {
+    are_alike.push_back(element->evidence.value() < kSuspicious);
+    seem_alike.push_back(are_alike.back() && element->slow_rate < kSlowRate);
   }
-  const std::vector<double> others_alike = GreatestOfOthers(alike);
-  std::ranges::sort(alike);
-  const double greatest = alike.empty() ? -INFINITY : alike.back();
-  size_t next = 0;
-  for (size_t i = 0; i < block.x.size(); ++i) {
-    Rank& rank = ranks_[block.samples[i].rank];
-    const double x = block.x[i] - margin;
-    const double others = is_alike[i] ? others_alike[next++] : greatest;
-    const double as_slow = CountFrom(alike, x) - (is_alike[i] ? 1 : 0);
-    const auto n = static_cast<double>(alike.size() + (is_alike[i] ? 0 : 1));
-    if (n >= 2) AddTo(rank, x > others, 1 / n, (1 + as_slow) / n, block.x[i], others, block.host_x[i], block);
+  // Of what most have in common none is told.
+  return 2 * std::ranges::count(seem_alike, true) > std::ssize(elements) ? seem_alike : are_alike;
+}
+
+void SlowRankWatch::AddByOthers(const std::vector<Element*>& elements, const std::vector<double>& x,
+                                const std::vector<double>& host_x, const Block& block) const {
+  const double margin = (block.is_known ? margin_ : kMarginUnknown) * block.seconds;
+  const std::vector<Standing> standings = FindStandings(x, AreAlike(elements), margin);
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const Standing& standing = standings[i];
+    if (standing.num < 2) continue;
+    AddTo(*elements[i], x[i] - margin > standing.others, 1 / standing.num, (1 + standing.num_as_great) / standing.num,
+          x[i], standing.others, host_x[i], block);
   }
 }
 
@@ -333,26 +349,18 @@ void SlowRankWatch::AddToHosts(Role& role, const Block& block) {
   }
   if (x_of.size() == 2) return AddToTwoHosts(role, block);
   if (x_of.size() < kRoleMin - 1) return;
-  // So many of its ranks are at least that slow.
+  Element ignored;  // of hosts with one rank, which is judged as such
+  std::vector<Element*> hosts;
   std::vector<double> values;
+  std::vector<double> host_values;
   for (auto& [host, x] : x_of) {
     std::ranges::sort(x);
+    hosts.push_back(x.size() < 2 ? &ignored : &role.hosts[host]);
+    // So many of its ranks are at least that slow.
     values.push_back(x[static_cast<size_t>((1 - kHostShare) * static_cast<double>(x.size() - 1))]);
+    host_values.push_back(LowerMedianInPlace(host_x_of[host]));
   }
-  const std::vector<double> others = GreatestOfOthers(values);
-  const double margin = (block.is_known ? margin_ : kMarginUnknown) * block.seconds;
-  std::vector<double> ascending = values;
-  std::ranges::sort(ascending);
-  size_t i = 0;
-  for (const auto& [host, x] : x_of) {
-    const auto n = static_cast<double>(values.size());
-    const double as_slow = std::max(0.0, CountFrom(ascending, values[i] - margin) - 1);
-    if (x.size() >= 2) {
-      AddTo(role.hosts[host], values[i] - margin > others[i], 1 / n, (1 + as_slow) / n, values[i],
-            std::max(0.0, others[i]), LowerMedianInPlace(host_x_of[host]), block);
-    }
-    ++i;
-  }
+  AddByOthers(hosts, values, host_values, block);
 }
 
 // Which of two is slow can't be seen by comparing them. What most ranks of a host take is compared with what they took,
@@ -381,13 +389,16 @@ void SlowRankWatch::AddTo(Element& element, bool is_hit, double hit_chance, doub
   if (element.evidence.value() < kEvidenceMin) {
     const SlowEvidence evidence = element.evidence;
     const double hit_rate = element.hit_rate;
+    const double slow_rate = element.slow_rate;
     element = {};
     element.evidence = evidence;
     element.hit_rate = hit_rate;
+    element.slow_rate = slow_rate;
   }
   element.evidence.Add(is_hit, hit_chance, std::min(1.0, rank_share));
   const bool is_slow = x > margin_ * block.seconds;
   element.hit_rate += kHitWeight * ((is_hit ? 1.0 : 0.0) - element.hit_rate);
+  element.slow_rate += kSlowWeight * ((is_slow ? 1.0 : 0.0) - element.slow_rate);
   const double clipped = std::clamp(x, -block.seconds, block.seconds);
   ++element.blocks;
   element.slow_blocks += is_slow ? 1 : 0;
@@ -411,18 +422,21 @@ void SlowRankWatch::Learn(const std::vector<Watched*>& watched, const Block& blo
     Watched& one = *watched[i];
     if (one.usual.size() >= kBaselineMax || one.unsure.size() >= kBaselineMax) continue;
     one.unsure.push_back({.usual = seconds / (is_by_past ? block.pieces : usual),
+                          .host_seconds = block.samples[i].host_seconds / block.pieces,
                           .share = block.x[i] / block.seconds,
                           .pieces = block.pieces,
                           .span = block.seconds / block.pieces});
     if (one.evidence.value() >= (is_by_past ? kEvidenceMin : kSuspicious)) continue;
     for (const PastBlock& before : std::exchange(one.unsure, {})) {
       one.usual.push_back(before.usual);
+      one.usual_host.push_back(before.host_seconds);
       if (is_by_past) (one.baseline ? one.past : one.first).push_back(before);
     }
     if (one.usual.size() < kBaselineMin) continue;
     const double median = Median(one.usual);
     if (!one.baseline) fresh.push_back(&one);
     one.baseline = is_by_past ? median : std::clamp(median, kRatioMin, kRatioMax);
+    one.usual_host_seconds = Median(one.usual_host);
   }
   if (!is_by_past) return;
   BeginPast(fresh);
@@ -454,14 +468,18 @@ void SlowRankWatch::BeginPast(const std::vector<Watched*>& fresh) {
 // Of few that do the same, the fastest tells what the others could do; once there is a past to compare with.
 void SlowRankWatch::LimitBaselines(const std::vector<Watched*>& watched) {
   if (std::ranges::any_of(watched, [](const Watched* one) { return one->past.size() < kPastMin; })) return;
-  double least = INFINITY;
+  const Watched* fastest = nullptr;
   for (const Watched* one : watched) {
-    if (one->baseline && *one->baseline > 0) least = std::min(least, *one->baseline);
+    if (one->baseline.value_or(0) <= 0) continue;
+    if (fastest == nullptr || *one->baseline < *fastest->baseline) fastest = one;
   }
+  if (fastest == nullptr) return;
+  const double least = *fastest->baseline;
+  const double least_host_seconds = fastest->usual_host_seconds;
   for (Watched* one : watched) {
-    if (one->baseline && *one->baseline <= kAlikeMax * least) {
-      one->baseline = std::min(*one->baseline, kRatioMax * least);
-    }
+    if (!one->baseline || *one->baseline <= kRatioMax * least || *one->baseline > kAlikeMax * least) continue;
+    one->baseline = kRatioMax * least;
+    one->usual_host_seconds = std::min(one->usual_host_seconds, least_host_seconds);
   }
 }
 
@@ -568,7 +586,7 @@ std::vector<SlowRank> SlowRankWatch::Slow() const {
   std::ranges::stable_sort(found, std::ranges::greater{}, &SlowRank::share);
   const double greatest = found.empty() ? 0 : found.front().share;
   std::erase_if(found, [&](const SlowRank& slow) { return slow.share < kNamedShare * greatest; });
-  if (found.size() > kNamedMax) found.clear();
+  if (found.size() > kNamedMax) found.resize(kNamedMax);
   return found;
 }
 

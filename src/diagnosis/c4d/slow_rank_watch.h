@@ -12,8 +12,9 @@
 //             part is the lower median over the job;
 //             2. a block counts once all of the role that report have reported it, or most, and it is past;
 //             3. the evidence (slow_evidence.h) of a rank rises if x less the margin, a share of T, exceeds that of all
-//             others in its role, or of its own past in small ones. Hosts likewise: most of their ranks have to be
-//             slow; of two hosts each is compared with its own past, less what both have in common;
+//             others in its role, or of its own past in small ones. Ranks that have been slow of late do not count as
+//             others, unless most have: several that are slow at once hide each other. Hosts likewise: most of their
+//             ranks have to be slow; of two hosts each is compared with its own past, less what both have in common;
 //             4. slow is who has evidence beyond the threshold of a false alarm rate of kFalseAlarms a job,
 //             whose mean x is at least cost_min of T, surely beyond the margin, and has been so for some blocks and
 //             seconds; of a host, unless one rank of it is much slower than most: the others wait for that one;
@@ -67,7 +68,7 @@ class SlowRankWatch {
   void Judge(const std::vector<uint32_t>& stages);
   // Likewise blocks that were cut elsewhere; those of equal index are the same on all ranks.
   void Judge(const std::vector<uint32_t>& stages, const std::vector<BlockSample>& samples);
-  // The greatest share first; three at most.
+  // The greatest share first; sixteen at most.
   std::vector<SlowRank> Slow() const;
   // Where no two ranks do the same: a rank slower than other stages, now and for as long as can be told. It may have
   // more to do (slow_stage.h). Neither cost nor evidence is known.
@@ -88,7 +89,8 @@ class SlowRankWatch {
   // What is watched: a rank, or the ranks of a role on one host.
   struct Element {
     SlowEvidence evidence;
-    double hit_rate = 0;  // of late
+    double hit_rate = 0;   // of late
+    double slow_rate = 0;  // of late: of blocks in which it was slow
     // Since the evidence began to rise.
     uint64_t blocks = 0;
     uint64_t slow_blocks = 0;
@@ -102,20 +104,23 @@ class SlowRankWatch {
   };
   // A block of before.
   struct PastBlock {
-    double usual = 0;  // ratio to the role, or seconds of a piece where there are few alike
-    double share = 0;  // x over T
+    double usual = 0;         // ratio to the role, or seconds of a piece where there are few alike
+    double host_seconds = 0;  // by piece, before operations were enqueued
+    double share = 0;         // x over T
     double pieces = 1;
     double span = 0;  // T by piece
   };
   // With its past.
   struct Watched : Element {
     std::vector<double> usual;
-    std::vector<PastBlock> first;  // until the baseline is known
-    std::vector<PastBlock> past;   // where there are few alike
+    std::vector<double> usual_host;  // host seconds of the same blocks
+    std::vector<PastBlock> first;    // until the baseline is known
+    std::vector<PastBlock> past;     // where there are few alike
     // While it may be slow: usual only if it turns out to have been chance.
     std::vector<PastBlock> unsure;
     std::optional<double> baseline;
-    double latest_ratio = 0;  // own over its baseline, where there are few alike
+    double usual_host_seconds = 0;  // by piece; 0: not known either
+    double latest_ratio = 0;        // own over its baseline, where there are few alike
   };
   struct Rank : Watched {
     uint64_t latest_index = 0;
@@ -164,6 +169,10 @@ class SlowRankWatch {
   void AddToRanks(Role& role, const Block& block);
   void AddToHosts(Role& role, const Block& block);
   void AddToTwoHosts(Role& role, const Block& block);
+  static std::vector<bool> AreAlike(const std::vector<Element*>& elements);
+  // Args: x, host_x [element]: of the block.
+  void AddByOthers(const std::vector<Element*>& elements, const std::vector<double>& x,
+                   const std::vector<double>& host_x, const Block& block) const;
   void AddByPast(const std::vector<Watched*>& watched, const Block& block) const;
   void AddTo(Element& element, bool is_hit, double hit_chance, double rank_share, double x, double others,
              double host_x, const Block& block) const;

@@ -23,14 +23,15 @@ constexpr double kAloneConfidence = 0.5;
 // One real job is all that it was seen in.
 constexpr double kArrivalConfidenceMax = 0.85;
 
-std::string_view CauseText(model::SubCause cause) {
-  switch (cause) {
+std::string_view CauseText(const Suspect& suspect) {
+  const bool is_of_host = suspect.culprits.front().kind == model::CulpritKind::kHost;
+  switch (suspect.sub_cause) {
     case model::SubCause::kThrottled:
-      return "its GPU's clocks are down";
+      return is_of_host ? "its GPUs' clocks are down" : "its GPU's clocks are down";
     case model::SubCause::kHostThread:
-      return "its host thread enqueues late";
+      return is_of_host ? "its host threads enqueue late" : "its host thread enqueues late";
     case model::SubCause::kGpu:
-      return "its GPU takes longer";
+      return is_of_host ? "its GPUs take longer" : "its GPU takes longer";
     default:
       return "it begins to exchange data late";
   }
@@ -55,7 +56,7 @@ Suspect StragglerSuspects::Name(const SlowRank& slow) const {
 }
 
 std::string StragglerSuspects::SentenceOf(const Suspect& suspect, double share) const {
-  return SentenceOf(suspect, share, CauseText(suspect.sub_cause));
+  return SentenceOf(suspect, share, CauseText(suspect));
 }
 
 std::string StragglerSuspects::SentenceOf(const Suspect& suspect, double share, std::string_view cause) const {
@@ -93,8 +94,7 @@ Suspect StragglerSuspects::ByOwnTime(const SlowRank& slow, bool is_throttled, do
   suspect.lateness = slow.share;
   suspect.sub_cause = is_throttled             ? model::SubCause::kThrottled
                       : slow.host_share >= 0.5 ? model::SubCause::kHostThread
-                      : slow.rank.valid()      ? model::SubCause::kGpu
-                                               : model::SubCause::kHostThread;
+                                               : model::SubCause::kGpu;
   suspect.confidence = kBlockConfidence + (1 - kBlockConfidence) * std::min(0.75, slow.sureness / 4);
   // Others are about as slow, by chance or by turns, or iterations take no longer: the job gains little without it.
   const bool is_idle =
@@ -128,8 +128,7 @@ Suspect StragglerSuspects::ByStage(const SlowRank& slow, bool is_throttled) cons
   suspect.confidence = kDoubtfulConfidence;
   suspect.evidence = {{"own time beyond that of any other stage but the first and the last", 100 * slow.share, 0,
                        "% of the iteration"}};
-  suspect.summary =
-      SentenceOf(suspect, slow.share, fmt::format("{}, or its stage has more to do", CauseText(suspect.sub_cause)));
+  suspect.summary = SentenceOf(suspect, slow.share, fmt::format("{}, or its stage has more to do", CauseText(suspect)));
   return suspect;
 }
 

@@ -37,7 +37,8 @@ TEST_F(StragglerSuspectsTest, TheCauseFollowsFromWhatWasSeen) {
   slow.host_share = 0;
   slow.rank = {};
   const Suspect host = suspects_.ByOwnTime(slow, false, 1);
-  EXPECT_EQ(host.sub_cause, SubCause::kHostThread);
+  EXPECT_EQ(host.sub_cause, SubCause::kGpu);
+  EXPECT_EQ(host.summary, "host 1 makes the others wait for 40 % of the time: its GPUs take longer");
   EXPECT_EQ(host.culprits.front().kind, model::CulpritKind::kHost);
   EXPECT_EQ(host.culprits.front().host, HostId(1));
 }

@@ -4,6 +4,20 @@
 #include <utility>
 
 namespace fairlead::diagnosis::c4d {
+namespace {
+
+// Whether these are all the ranks of a stage that has several. Args: stages [rank].
+bool IsWholeStage(std::span<const uint32_t> stages, uint32_t stage, const std::set<model::RankId>& ranks) {
+  size_t num = 0;
+  for (size_t rank = 0; rank < stages.size(); ++rank) {
+    if (stages[rank] != stage) continue;
+    if (!ranks.contains(model::RankId(static_cast<uint32_t>(rank)))) return false;
+    ++num;
+  }
+  return num > 1;
+}
+
+}  // namespace
 
 WindowVerdict::WindowVerdict(const model::JobLayout& layout, const SlowOptions& options)
     : layout_(layout), options_(options), normals_(layout.ranks.size(), options.baseline_windows) {}
@@ -17,7 +31,11 @@ WindowVerdict::Judged WindowVerdict::JudgeSignals(StragglerWindow window) const 
 
 void WindowVerdict::NoteWaits(const Judged& judged, std::span<const SlowRank> slow) {
   not_waited_for_.clear();
+  std::set<model::RankId> all_slow;
+  for (const SlowRank& each : slow) all_slow.insert(each.ranks.begin(), each.ranks.end());
   for (const SlowRank& each : slow) {
+    // Collectives of its stage in which all are late show no wait.
+    if (IsWholeStage(judged.window.stages, judged.window.stages[each.ranks.front().index()], all_slow)) continue;
     const bool is_known = IsKnown(judged.blame, each.ranks) || IsKnown(judged.lag, each.ranks);
     if (!is_known || Agrees(judged.blame, each.ranks, judged.window, options_) ||
         Agrees(judged.lag, each.ranks, judged.window, options_)) {

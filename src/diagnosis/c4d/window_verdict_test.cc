@@ -125,5 +125,21 @@ TEST_F(WindowVerdictTest, WhoIsSlowByBlocksIsWaitedForUnlessItIsSeenNotToBe) {
   EXPECT_TRUE(verdict_.IsWaitedFor(culprit));
 }
 
+// Both replicas of a stage: they do not wait for each other, and other stages wait in receives.
+TEST_F(WindowVerdictTest, RanksThatAreSlowWithTheirWholeStageMayBeWaitedFor) {
+  std::vector<SlowRank> slow(2);
+  for (const uint32_t rank : {2U, 3U}) {
+    slow[rank - 2].host = HostId(1);
+    slow[rank - 2].rank = RankId(rank);
+    slow[rank - 2].ranks = {RankId(rank)};
+  }
+  StragglerWindow window = WindowOf({{2, 2.0}, {3, 2.0}}, {});
+  window.stages = {0, 0, 1, 1, 2, 2, 3, 3};
+  Judge(window, slow);
+  for (const SlowRank& each : slow) EXPECT_TRUE(verdict_.IsWaitedFor(CulpritOf(layout_, each)));
+  Judge(window, std::span(slow).first(1));
+  EXPECT_FALSE(verdict_.IsWaitedFor(CulpritOf(layout_, slow[0])));
+}
+
 }  // namespace
 }  // namespace fairlead::diagnosis::c4d
