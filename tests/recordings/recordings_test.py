@@ -37,13 +37,13 @@ def ranks(finding):
     return {culprit["rank"] for culprit in finding["culprits"]}
 
 
-# What is to be believed, with what ranks and hosts are called elsewhere.
+# What is to be believed, however often it is found again, with what ranks and hosts are called elsewhere.
 def said(analysis, rank_of=range(10**6), host_of=range(10**6)):
     def names(culprits):
-        return sorted((rank_of[c["rank"]], host_of[c["host"]]) for c in culprits)
+        return tuple(sorted((rank_of[c["rank"]], host_of[c["host"]]) for c in culprits))
 
-    return sorted((f["syndrome"], f["confidence"], names(f["culprits"]))
-                  for f in analysis["findings"] if f["confidence"] >= 0.5)
+    return {(f["syndrome"], f["confidence"], names(f["culprits"]))
+            for f in analysis["findings"] if f["confidence"] >= 0.5}
 
 
 # What a recording tells in other words; records are changed in place.
