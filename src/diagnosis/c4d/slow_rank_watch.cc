@@ -59,6 +59,8 @@ constexpr double kHitRateMin = 0.1;
 constexpr double kSlowWeight = 1.0 / 6;
 constexpr double kSlowRate = 0.7;
 constexpr size_t kNamedMax = 16;
+// A rank with less of the greatest of its host may only wait for that one, on streams of its own.
+constexpr double kAlikeShare = 0.8;
 // A rank with less of the greatest share may only be late with others.
 constexpr double kNamedShare = 0.4;
 
@@ -586,6 +588,9 @@ std::vector<SlowRank> SlowRankWatch::Slow() const {
   std::ranges::stable_sort(found, std::ranges::greater{}, &SlowRank::share);
   const double greatest = found.empty() ? 0 : found.front().share;
   std::erase_if(found, [&](const SlowRank& slow) { return slow.share < kNamedShare * greatest; });
+  std::map<HostId, double> greatest_of;
+  for (const SlowRank& slow : found) greatest_of.emplace(slow.host, slow.share);
+  std::erase_if(found, [&](const SlowRank& slow) { return slow.share < kAlikeShare * greatest_of[slow.host]; });
   if (found.size() > kNamedMax) found.resize(kNamedMax);
   return found;
 }

@@ -16,12 +16,18 @@ namespace {
 // Own seconds of a rank in an iteration.
 using OwnSeconds = std::function<double(uint32_t rank, int iteration)>;
 
-// Iterations of a job of `num_hosts` hosts of two ranks with one all-reduce each; a rank that waits for the others
-// takes part when the last has come, and 0.1 s later all are done.
+struct PlayOptions {
+  std::vector<uint32_t> silent = {};
+  bool is_asked_to_the_end = false;  // false: until one is found
+  double host_seconds = 0;
+  uint32_t gpus = 2;  // of a host
+};
+
+// Iterations of a job of `num_hosts` hosts with one all-reduce each; a rank that waits for the others takes part when
+// the last has come, and 0.1 s later all are done.
 std::vector<SlowRank> Play(uint32_t num_hosts, int iterations, const OwnSeconds& own_seconds,
-                           const std::vector<uint32_t>& silent = {}, bool is_asked_to_the_end = false,
-                           double host_seconds = 0) {
-  const model::JobLayout layout = MakeExampleLayout({.hosts = num_hosts, .gpus = 2});
+                           const PlayOptions& options = {}) {
+  const model::JobLayout layout = MakeExampleLayout({.hosts = num_hosts, .gpus = options.gpus});
   const auto num_ranks = static_cast<uint32_t>(layout.ranks.size());
   SlowRankWatch watch(layout);
   std::vector<SlowRank> found;
@@ -35,14 +41,14 @@ std::vector<SlowRank> Play(uint32_t num_hosts, int iterations, const OwnSeconds&
       operation.communicator = model::CommunicatorId(0);
       operation.kind = model::OperationKind::kAllReduce;
       operation.sequence = static_cast<uint64_t>(i);
-      const bool is_silent = std::find(silent.begin(), silent.end(), rank) != silent.end();
-      if (!is_silent) {
-        watch.blocks().AddOutput(rank, operation, SimTime::FromSeconds(Seconds(begin + own)), own, host_seconds);
+      if (std::ranges::count(options.silent, rank) == 0) {
+        watch.blocks().AddOutput(rank, operation, SimTime::FromSeconds(Seconds(begin + own)), own,
+                                 options.host_seconds);
       }
     }
     begin += longest + 0.1;
     watch.Judge(std::vector<uint32_t>(num_ranks, 0));
-    if (found.empty() || is_asked_to_the_end) found = watch.Slow();
+    if (found.empty() || options.is_asked_to_the_end) found = watch.Slow();
   }
   return found;
 }
@@ -100,7 +106,7 @@ TEST(SlowRankWatchTest, SilentRanksSharedSlownessAndStalls) {
   Random random(1);
   const OwnSeconds noisy = Noisy(random, 0.02);
   const auto slow = [&](uint32_t rank, int i) { return noisy(rank, i) * (rank == 5 && i >= 60 ? 1.2 : 1); };
-  EXPECT_EQ(Play(4, 110, slow, {2}).size(), 1u);
+  EXPECT_EQ(Play(4, 110, slow, {.silent = {2}}).size(), 1u);
   const auto all = [&](uint32_t rank, int i) { return noisy(rank, i) * (i >= 60 ? 1.5 : 1); };
   EXPECT_TRUE(Play(4, 120, all).empty());
   const auto stall = [&](uint32_t rank, int i) { return noisy(rank, i) + (rank == 0 && i % 50 == 49 ? 30 : 0); };
@@ -137,7 +143,7 @@ TEST(SlowRankWatchTest, WhatHostThreadsAlwaysTookIsNoCause) {
   Random random(1);
   const OwnSeconds noisy = Noisy(random, 0.03);
   const auto own = [&](uint32_t rank, int i) { return noisy(rank, i) * (rank / 2 == 1 && i >= 60 ? 1.4 : 1); };
-  const std::vector<SlowRank> found = Play(2, 110, own, {}, false, 0.6);
+  const std::vector<SlowRank> found = Play(2, 110, own, {.host_seconds = 0.6});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found.front().host, HostId(1));
   EXPECT_LT(found.front().host_share, 0.1);
@@ -161,7 +167,7 @@ TEST(SlowRankWatchTest, RanksThatAreSlowTogetherAreAllFound) {
     const auto own = [&](uint32_t rank, int i) {
       return noisy(rank, i) * (i >= 60 && std::ranges::count(slow, rank) > 0 ? 1.4 : 1);
     };
-    const std::vector<SlowRank> found = Play(8, 95, own, {}, true);
+    const std::vector<SlowRank> found = Play(8, 95, own, {.is_asked_to_the_end = true});
     EXPECT_EQ(RanksOf(found), slow);
     for (const SlowRank& one : found) EXPECT_NEAR(one.cost, 0.4 / 1.5, 0.1);
   }
@@ -173,7 +179,7 @@ TEST(SlowRankWatchTest, HostsThatAreSlowTogetherAreAllFound) {
   const auto own = [&](uint32_t rank, int i) {
     return noisy(rank, i) * (i >= 60 && (rank / 2 == 2 || rank / 2 == 5) ? 1.4 : 1);
   };
-  const std::vector<SlowRank> found = Play(8, 95, own, {}, true);
+  const std::vector<SlowRank> found = Play(8, 95, own, {.is_asked_to_the_end = true});
   ASSERT_EQ(found.size(), 2u);
   for (const SlowRank& one : found) EXPECT_FALSE(one.rank.valid());
   EXPECT_EQ(found[0].host.index() + found[1].host.index(), 7u);
@@ -187,11 +193,22 @@ TEST(SlowRankWatchTest, ARankWhoseHostIsSlowWithItIsTheCause) {
     const auto own = [&](uint32_t rank, int i) {
       return noisy(rank, i) * (i < 60 || rank / 2 != 2 ? 1 : (rank == 5 ? 1.6 : of_neighbour));
     };
-    const std::vector<SlowRank> found = Play(4, 180, own, {}, true);
+    const std::vector<SlowRank> found = Play(4, 180, own, {.is_asked_to_the_end = true});
     ASSERT_EQ(found.size(), 1u) << of_neighbour;
     EXPECT_EQ(found.front().host, HostId(2));
     EXPECT_EQ(found.front().rank, of_neighbour < 1.6 ? model::RankId(5) : model::RankId()) << of_neighbour;
   }
+}
+
+TEST(SlowRankWatchTest, RanksThatWaitForOneOfTheirHostAreNotNamed) {
+  Random random(1);
+  const OwnSeconds noisy = Noisy(random, 0.02);
+  const auto own = [&](uint32_t rank, int i) {
+    return noisy(rank, i) * (i < 60 || rank / 4 != 1 ? 1 : (rank == 7 ? 1.6 : 1.3));
+  };
+  const std::vector<SlowRank> found = Play(4, 120, own, {.is_asked_to_the_end = true, .gpus = 4});
+  EXPECT_EQ(RanksOf(found), std::vector<uint32_t>{7});
+  EXPECT_EQ(found.size(), 1u);
 }
 
 // Jobs too small to compare ranks with their like: sequences of any length, 40 % more or less, and in some of the jobs
