@@ -11,6 +11,7 @@
 #include "scheduling/aiturbo/ballots.h"
 #include "scheduling/aiturbo/congestion_price.h"
 #include "scheduling/aiturbo/job_menu.h"
+#include "scheduling/aiturbo/length_guess.h"
 #include "scheduling/aiturbo/packing.h"
 #include "scheduling/aiturbo/restart_budget.h"
 #include "scheduling/aiturbo/size_planner.h"
@@ -62,15 +63,16 @@ class Aiturbo : public AllocationPolicy {
  private:
   AllocationPlan Plan(const AllocationSnapshot& snapshot) const override {
     AllocationPlan plan = BeginPlan(snapshot);
-    const std::vector<JobMenu> menus = BuildMenus(snapshot);
-    const std::vector<uint32_t> wanted = WantedSizes(snapshot, menus);
+    const AllocationSnapshot guessed = GuessLengths(snapshot);  // for sizes; the order is of what is known
+    const std::vector<JobMenu> menus = BuildMenus(guessed);
+    const std::vector<uint32_t> wanted = WantedSizes(guessed, menus);
     Score(snapshot, menus, wanted, &plan);
     size_t num_first = 0;
     const ServiceOrder order = Order(snapshot, menus, wanted, &plan, &num_first);
     const SizeRules rules{options_.fill_min,      options_.restart_factor, options_.hold_s,
                           options_.hold_doubling, options_.restart_budget, num_first};
-    PlanSizes(snapshot, order, menus, wanted, rules, &plan);
-    PackNodes(snapshot, order, options_.restart_factor, &plan, options_.restart_budget);
+    PlanSizes(guessed, order, menus, wanted, rules, &plan);
+    PackNodes(guessed, order, options_.restart_factor, &plan, options_.restart_budget);
     FinishPlan(snapshot, order, PlacingOrder::kSmallestFirst, &plan);
     NoteStarts(snapshot, &plan);
     plan.next_wake_up = snapshot.now + SimDuration::FromSeconds(Seconds(options_.round_s));

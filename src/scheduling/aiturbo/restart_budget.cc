@@ -48,7 +48,7 @@ bool RestartBudget::IsEscape(const AllocationJob& job, double saved_s) const {
 }
 
 bool RestartBudget::IsOverdue(const AllocationJob& job, double kept_s, double left_s, double saved_s) const {
-  return IsSpent(job) && kept_s >= kLongestHold * job.executed_s && saved_s >= left_s / 2;
+  return TakesTurns(job) && kept_s >= kLongestHold * job.executed_s && saved_s >= left_s / 2;
 }
 
 double TurnGpus(double fair_share) { return kTurnPart * fair_share; }

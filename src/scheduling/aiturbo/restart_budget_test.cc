@@ -67,7 +67,8 @@ TEST(RestartBudgetTest, AChangeIsOverdueAfterAThirdOfTheTime) {
   EXPECT_TRUE(budget.IsOverdue(JobThatRan(3000, 60), 1000, 5000, 2500));
   EXPECT_FALSE(budget.IsOverdue(JobThatRan(3000, 60), 999, 5000, 2500));
   EXPECT_FALSE(budget.IsOverdue(JobThatRan(3000, 60), 1000, 5000, 2499)) << "less than twice as fast";
-  EXPECT_FALSE(budget.IsOverdue(JobThatRan(3000, 19), 1000, 5000, 2500)) << "it still has some of its budget";
+  EXPECT_TRUE(budget.IsOverdue(JobThatRan(3000, 15), 1000, 5000, 2500));
+  EXPECT_FALSE(budget.IsOverdue(JobThatRan(3000, 14), 1000, 5000, 2500)) << "it has a quarter of its budget left";
 }
 
 // One long job on eight GPUs, of speed k, and short ones that come one by one, each of two GPUs and of 100 s.
@@ -204,6 +205,19 @@ TEST(RestartBudgetTest, RestartsByOthersDontBindForEver) {
     cluster.job().executed_s = cluster.job().attained_service = executed_s;
     cluster.job().current = {{HostId(0), 1, 0}};  // since 0 s; it is 10,000 s
     EXPECT_EQ(cluster.Decide(), gpus) << executed_s;
+  }
+}
+
+// The same where its length is unknown, and some of its budget is left: what it is thought to have left is what it has
+// had, so that no change saves more than that, and none is an escape.
+TEST(RestartBudgetTest, AJobOfUnknownLengthIsNotBoundForEver) {
+  for (const uint32_t num_restarts : {15u, 19u, 25u}) {
+    OneLongJob cluster(20);
+    cluster.job().is_predictable = false;
+    cluster.job().num_restarts = num_restarts;
+    cluster.job().executed_s = cluster.job().attained_service = 29'999;
+    cluster.job().current = {{HostId(0), 1, 0}};  // since 0 s; it is 10,000 s
+    EXPECT_EQ(cluster.Decide(), 8u) << num_restarts;
   }
 }
 

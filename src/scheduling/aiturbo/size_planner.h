@@ -4,9 +4,10 @@
 // Problem     jobs in order, each with a wanted size; give sizes that fit into the cluster. Small sizes waste least,
 //             large ones end soonest.
 // Notation    T(k) -> time of an iteration at choice k of the job's menu;  kappa -> restart_factor.
-// Method      1. grant    in order the wanted size if it fits; a predictable job otherwise what is free; others
-//                         what they request, or nothing. Jobs that have to save restarts (restart_budget.h) have
-//                         their turns before all but the first, start whole, and lose by halves
+// Method      1. grant    in order the wanted size if it fits; otherwise what is free where it is known, or guessed
+//                         (length_guess.h), how much is left; others what they request, or nothing. Jobs that have to
+//                         save restarts (restart_budget.h) have their turns before all but the first, start whole, and
+//                         lose by halves
 //             2. fill     while resources are free, a faster choice m to the predictable running job n with the
 //                         largest (T(n) / T(m) - 1) / (units more), while that is at least fill_min
 //             3. restrain growth of a running job that saves less than kappa restarts is undone; shrinkages are undone
