@@ -19,12 +19,13 @@ double PartOf(uint64_t part, uint64_t whole) {
 
 // Returns the index of the first choice of least cost. Args: among: not empty.
 size_t FindCheapest(const JobMenu& menu, std::span<const uint32_t> among, const CongestionPrice& price,
-                    const Resources& total) {
+                    const Resources& total, double change_s) {
   size_t best = 0;
   double least = 0;
   for (size_t i = 0; i < among.size(); ++i) {
     const JobSize& size = menu.size(among[i]);
-    const double cost = size.iteration_s * price.Of(size.resources(), total);
+    const double seconds = size.iteration_s + (among[i] == menu.current() ? 0 : change_s);
+    const double cost = seconds * price.Of(size.resources(), total);
     if (i > 0 && cost >= least) continue;
     least = cost;
     best = i;
@@ -106,14 +107,19 @@ class Market {
     return PartOf(demand.num_gpus, total_.num_gpus) - PartOf(demand.num_cores, total_.num_cores);
   }
 
+  double ChangeSeconds(size_t j) const {
+    const AllocationJob& job = snapshot_.jobs[j];
+    return job.is_predictable ? job.restart_cost_s / std::max(1.0, job.remaining_iterations) : 0;
+  }
+
   uint32_t ChooseOf(size_t j, const CongestionPrice& price) {
     const std::vector<uint32_t>& useful = menus_[j].useful();
     if (useful.empty()) return menus_[j].requested();
-    if (price.gpu_part < 1) return ChooseSize(menus_[j], price, total_);
+    if (price.gpu_part < 1) return ChooseSize(menus_[j], price, total_, ChangeSeconds(j));
     Limits& limits = limits_[j];
     limits.chosen =
-        limits.first +
-        FindCheapest(menus_[j], std::span(useful).subspan(limits.first, limits.end - limits.first), price, total_);
+        limits.first + FindCheapest(menus_[j], std::span(useful).subspan(limits.first, limits.end - limits.first),
+                                    price, total_, ChangeSeconds(j));
     return useful[limits.chosen];
   }
 
@@ -155,9 +161,9 @@ double CongestionPrice::Of(const Resources& resources, const Resources& total) c
                             (1 - gpu_part) * PartOf(resources.num_cores, total.num_cores));
 }
 
-uint32_t ChooseSize(const JobMenu& menu, const CongestionPrice& price, const Resources& total) {
+uint32_t ChooseSize(const JobMenu& menu, const CongestionPrice& price, const Resources& total, double change_s) {
   const std::vector<uint32_t>& useful = menu.useful();
-  return useful.empty() ? menu.requested() : useful[FindCheapest(menu, useful, price, total)];
+  return useful.empty() ? menu.requested() : useful[FindCheapest(menu, useful, price, total, change_s)];
 }
 
 std::vector<uint32_t> PriceSizes(const AllocationSnapshot& snapshot, std::span<const JobMenu> menus,

@@ -39,6 +39,35 @@ TEST(CongestionPriceTest, MatchesTheClosedForm) {
   EXPECT_EQ(GpusAt(job, 0, {32, 0}), 32u);
 }
 
+// With c / r = C beside T(k), k / 2 + C k^1.5 = 5 where the cost is least: C = 3/8, k = 4, as all wait for the start,
+// too. The size in force costs no start: 10 GPUs, (0.316 + 0) 2 against (0.5 + 3/8) 1.4. A change of length zero is free.
+TEST(CongestionPriceTest, AStartIsPaidByAllThatWait) {
+  ExampleSnapshot example(25, 4);
+  AllocationJob& job = example.AddJob(64, 0.5, 1000);
+  const auto gpus = [&](double change_s) {
+    const JobMenu menu(job, {100, 0});
+    return menu.size(ChooseSize(menu, {10, 1}, {100, 0}, change_s)).num_gpus;
+  };
+  EXPECT_EQ(gpus(0.375), 4u);
+  EXPECT_EQ(gpus(0), 10u);
+  job.current = {{HostId(0), 4, 0}, {HostId(1), 4, 0}, {HostId(2), 2, 0}};
+  EXPECT_EQ(gpus(0.375), 10u);
+}
+
+// Jobs that take ten restarts get fewer GPUs each than the same with restarts that cost nothing.
+TEST(CongestionPriceTest, ShortJobsStartSmallWhereRestartsAreLong) {
+  const auto largest = [](double restart_s) {
+    ExampleSnapshot example(16, 4);
+    for (int j = 0; j < 40; ++j) example.AddJob(16, 0.8, 3000).restart_cost_s = restart_s;
+    const std::vector<JobMenu> menus = BuildMenus(example.snapshot);
+    const std::vector<uint32_t> choices = PriceSizes(example.snapshot, menus, 2);
+    uint32_t most = 0;
+    for (size_t j = 0; j < menus.size(); ++j) most = std::max(most, menus[j].size(choices[j]).num_gpus);
+    return most;
+  };
+  EXPECT_LT(largest(300), largest(0));
+}
+
 TEST(CongestionPriceTest, MoreWaitingSmallerShares) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     Random random(seed);
@@ -90,7 +119,8 @@ std::vector<uint32_t> PriceSizesSlowly(const AllocationSnapshot& snapshot, std::
   const auto leaves = [&](size_t num_waiting) {
     std::vector<std::pair<double, uint32_t>> order;
     for (uint32_t j = 0; j < menus.size(); ++j) {
-      choices[j] = ChooseSize(menus[j], {static_cast<double>(num_waiting), 1}, total);
+      const double change_s = snapshot.jobs[j].restart_cost_s / std::max(1.0, snapshot.jobs[j].remaining_iterations);
+      choices[j] = ChooseSize(menus[j], {static_cast<double>(num_waiting), 1}, total, change_s);
       const JobSize& size = menus[j].size(choices[j]);
       order.emplace_back(snapshot.jobs[j].remaining_iterations * size.iteration_s * size.num_gpus, j);
     }
@@ -121,7 +151,8 @@ TEST(CongestionPriceTest, EqualsTheSlowReference) {
     for (uint32_t j = 0; j < num_jobs; ++j) {
       std::vector<JobSize> sizes;
       for (uint32_t k = 1; k <= 32; ++k) sizes.push_back({k, 0, random.Uniform(0.8, 1.25) * std::pow(k, -0.7)});
-      example.AddJobWith(std::move(sizes), random.Exponential(1000));
+      AllocationJob& job = example.AddJobWith(std::move(sizes), random.Exponential(1000));
+      if (random.Below(3) == 0) job.current = {{HostId(0), 1 + static_cast<uint32_t>(random.Below(4)), 0}};
     }
     const std::vector<JobMenu> menus = BuildMenus(example.snapshot);
     EXPECT_EQ(PriceSizes(example.snapshot, menus, 1), PriceSizesSlowly(example.snapshot, menus)) << "seed " << seed;
