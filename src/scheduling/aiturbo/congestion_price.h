@@ -11,7 +11,8 @@
 //             (r T(k) + c) (1 + Q share(R(k))): each job takes the choice where that is least. Without c, r would not
 //             matter; a job that takes ten restarts is to start on fewer GPUs than a long one, as they all wait for it
 //             to start. Smaller choices leave fewer jobs waiting, so Q is found by bisection: the smallest one that is
-//             at least the number of jobs left over when all take their choice for it, shortest remaining service first.
+//             at least the number of jobs left over when all take their choice for it, shortest remaining service
+//             first.
 //             a likewise: the scarcer resource bears the price; a is raised until GPUs and cores are asked for alike.
 //             f stands for jobs that will come while those of today still run, and then wait, too.
 // Cost        O(jobs (choices + log jobs) log jobs), of which each step of the bisection leaves fewer choices; with
@@ -42,8 +43,8 @@ struct CongestionPrice {
   double Of(const Resources& resources, const Resources& total) const;
 };
 
-// The choice of least (T(k) + c / r) (1 + Q share(R(k))); the requested one where no time is known. Args: change_s: c / r
-// of other choices than the one in force, s, >= 0.
+// The choice of least (T(k) + c / r) (1 + Q share(R(k))); the requested one where no time is known. Args: change_s:
+// c / r of other choices than the one in force, s, >= 0.
 uint32_t ChooseSize(const JobMenu& menu, const CongestionPrice& price, const Resources& total, double change_s = 0);
 
 // Returns [snapshot.jobs] the choice of each job. Args: price_factor >= 0.

@@ -40,7 +40,7 @@ TEST(CongestionPriceTest, MatchesTheClosedForm) {
 }
 
 // With c / r = C beside T(k), k / 2 + C k^1.5 = 5 where the cost is least: C = 3/8, k = 4, as all wait for the start,
-// too. The size in force costs no start: 10 GPUs, (0.316 + 0) 2 against (0.5 + 3/8) 1.4. A change of length zero is free.
+// too. The size in force costs no start: 10 GPUs, (0.316 + 0) 2 against (0.5 + 3/8) 1.4.
 TEST(CongestionPriceTest, AStartIsPaidByAllThatWait) {
   ExampleSnapshot example(25, 4);
   AllocationJob& job = example.AddJob(64, 0.5, 1000);

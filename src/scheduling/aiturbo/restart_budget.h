@@ -18,9 +18,9 @@
 //                         not at all,
 //             4. escape   but whenever that saves as much time as it has run, E, and twice that for each restart over
 //                         B.
-//             5. overdue  and from 3/4 B on whenever it has kept its size for E / 3, and a change makes it at least twice
-//                         as fast: restarts that others made must not bind it for ever, nor a length that is a guess.
-//                         E grows by a half from one such change to the next.
+//             5. overdue  and from 3/4 B on whenever it has kept its size for E / 3, and a change makes it at least
+//                         twice as fast: restarts that others made must not bind it for ever, nor a length that is a
+//                         guess. E grows by a half from one such change to the next.
 //             6. turns    from 3/4 B on it has its size for L / (B - n), L as it is now, after each change, whatever
 //                         comes but aged and protected jobs: for 1 / (B - n + 1) of what was left at the change, the
 //                         last ones for half of it.
@@ -28,8 +28,8 @@
 //                         of it as it has GPUs, the next one what is left; one that waits starts when there is enough
 //                         for it, or nobody else has a turn. Who has up to twice what is left keeps all of it, so that
 //                         turns don't shrink with each arrival; who has spent B too, as long as anything is left.
-//             A job whose nodes failed starts as if it had few restarts. One of unknown length has as much left as it has
-//             had (length_guess.h), so it never escapes, and is overdue instead; from B on it goes before others.
+//             A job whose nodes failed starts as if it had few restarts. One of unknown length has as much left as it
+//             has had (length_guess.h), so it never escapes, and is overdue instead; from B on it goes before others.
 // Guarantees  while there is room for turns, restarts beyond B are escapes, at most log2(1 + L / E) of them, or
 //             overdue, at most one for each growth of E by a half, or follow them once half of what was left then is
 //             done, or make room for aged jobs, or follow a loss of nodes.
