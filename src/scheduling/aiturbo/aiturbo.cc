@@ -65,7 +65,8 @@ class Aiturbo : public AllocationPolicy {
     AllocationPlan plan = BeginPlan(snapshot);
     const AllocationSnapshot guessed = GuessLengths(snapshot);  // for sizes; the order is of what is known
     const std::vector<JobMenu> menus = BuildMenus(guessed);
-    const std::vector<uint32_t> wanted = WantedSizes(guessed, menus);
+    std::vector<uint32_t> wanted = WantedSizes(guessed, menus);
+    LimitByGuess(snapshot, menus, &wanted);
     Score(snapshot, menus, wanted, &plan);
     size_t num_first = 0;
     const ServiceOrder order = Order(snapshot, menus, wanted, &plan, &num_first);
@@ -88,6 +89,19 @@ class Aiturbo : public AllocationPolicy {
       wanted.push_back(has_knee ? FindKnee(job, options_.knee_efficiency, snapshot.units) : menus[j].requested());
     }
     return wanted;
+  }
+
+  // A guess is no reason to take from others: a running job of unknown length wants no more than it has, and grows into
+  // what is free. One that takes turns changes too seldom for that.
+  void LimitByGuess(const AllocationSnapshot& snapshot, const std::vector<JobMenu>& menus,
+                    std::vector<uint32_t>* wanted) const {
+    const RestartBudget budget(options_.restart_budget);
+    for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) {
+      const auto current = menus[j].current();
+      if (!current || snapshot.jobs[j].is_predictable || budget.TakesTurns(snapshot.jobs[j])) continue;
+      uint32_t& choice = (*wanted)[j];
+      if (menus[j].size(*current).resources().Fits(menus[j].size(choice).resources())) choice = *current;
+    }
   }
 
   void Score(const AllocationSnapshot& snapshot, const std::vector<JobMenu>& menus, const std::vector<uint32_t>& wanted,

@@ -6,7 +6,8 @@
 // Notation    T(k), R(k) -> predicted time of an iteration at, and resources of, choice k (job_menu.h);
 //             V = remaining iterations * T(wanted) * R(wanted): remaining service.
 // Method      0. want     congestion_price.h: what each job is to get, the less the more jobs wait
-//                         (length_guess.h: as if jobs that can't be predicted had as much left as they have had)
+//                         (length_guess.h: as if jobs that can't be predicted had as much left as they have had; while
+//                         they run, they want no more than they have, and get more where it is free)
 //             1. order    predictable: position by V / (1 + time since submission / patience), a running job's V
 //                         divided by stay_factor, too, and each one's by its weight; times (all / predictable). Others:
 //                         position among all by the level of attained service (ballots.h). Smaller number first. While

@@ -62,6 +62,20 @@ TEST(LengthGuessTest, AJobOfUnknownLengthGrowsWhereThatPays) {
   EXPECT_THAT(gpus_after(500), ElementsAre(4));
 }
 
+// Five GPUs, with a job of known length on three of them, which is all that it can use, and one of unknown length on two.
+// The latter is first in the order, but that it might go on for as long as it has is no reason to stop the other.
+TEST(LengthGuessTest, AJobOfUnknownLengthTakesNothingFromOthers) {
+  ExampleSnapshot example(1, 5);
+  AllocationJob& known = example.AddJob(3, 1, 9000);
+  known.current = {{HostId(0), 3, 0}};
+  known.executed_s = known.attained_service = 1e6;
+  AllocationJob& unknown = example.AddJob(5, 1, 0);
+  unknown.is_predictable = false;
+  unknown.current = {{HostId(0), 2, 0}};
+  unknown.executed_s = 1500;
+  EXPECT_THAT(GpusOf(CreateAiturbo().value()->Decide(example.snapshot).value()), ElementsAre(3, 2));
+}
+
 // 16 GPUs, all with one job that has run for 9000 s; twelve others come. T(k) (1 + 2 Q k / 16) with T(k) = k^-0.5 is
 // least at k = 8 / Q: two GPUs each where eight run and five wait.
 TEST(LengthGuessTest, AJobOfUnknownLengthMakesRoomForThoseThatWait) {
