@@ -52,28 +52,35 @@ local function is_open_to(partition, parts)
   return partition ~= ""
 end
 
--- What says where or when a job may start, and is Slurm's to keep: Fairlead names the nodes of elastic jobs and starts
+-- What says where, when or beside whom a job may start, and is Slurm's to keep: Fairlead names the nodes of elastic jobs and starts
 -- them at once.
 local WISHES = {
   req_nodes = "--nodelist", exc_nodes = "--exclude", features = "--constraint", reservation = "--reservation",
-  dependency = "--dependency", licenses = "--licenses",
+  dependency = "--dependency", licenses = "--licenses", tres_per_socket = "--gpus-per-socket",
 }
+local SHARED = { [1] = "--oversubscribe", [2] = "--exclusive=user", [3] = "--exclusive=mcs" }
+local SPREAD_JOB = 256  -- of bitflags
 
 local function wish(job)
   for field, option in pairs(WISHES) do
     if type(job[field]) == "string" and job[field] ~= "" then return option end
   end
   if type(job.begin_time) == "number" and job.begin_time > os.time() then return "--begin" end
-  return nil
+  if job.contiguous == 1 then return "--contiguous" end
+  if (number(job.req_switch, NO_VAL) or 0) > 0 then return "--switches" end
+  local flags = job.bitflags
+  if type(flags) == "number" and math.floor(flags / SPREAD_JOB) % 2 == 1 then return "--spread-job" end
+  return SHARED[job.shared]
 end
 
 -- Why the job is not elastic; nil: it is.
 local function fault(job, low, high, tasks)
   if type(job.script) ~= "string" or job.script == "" then return "it is no batch job" end
   if job.array_inx ~= nil and job.array_inx ~= "" then return "it is an array" end
+  if number(job.het_job_offset, NO_VAL) ~= nil then return "it is a part of a heterogeneous job" end
   if low == nil or high == nil or low >= high then return "it asks for no range of nodes (-N 2-8)" end
   if high > fairlead.max_nodes then return "it asks for more than " .. fairlead.max_nodes .. " nodes" end
-  if wish(job) ~= nil then return "it says where or when it may start (" .. wish(job) .. ")" end
+  if wish(job) ~= nil then return "it says where, when or beside whom it may start (" .. wish(job) .. ")" end
   if tasks == nil or tasks < 1 then return "it does not say how many tasks a node has (--ntasks-per-node)" end
   return nil
 end

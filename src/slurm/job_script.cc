@@ -25,6 +25,7 @@ struct Given {
 struct Script {
   std::map<std::string, Given> options;
   uint32_t late_line = 0;  // the first; 0: none
+  uint32_t part_line = 0;  // where the second part of a heterogeneous job begins, likewise
   uint32_t trap_line = 0;  // that does something on USR1, or hands the signal to its program
 };
 
@@ -116,7 +117,13 @@ Script Read(std::string_view text) {
     constexpr std::string_view kSbatch = "#SBATCH";
     const bool is_option = line.starts_with(kSbatch) && (line.size() == kSbatch.size() || line[kSbatch.size()] == ' ' ||
                                                          line[kSbatch.size()] == '\t');
-    if (is_option && !has_command) TakeOptions(Words(line.substr(kSbatch.size())), number, &script);
+    const bool is_read = is_option && !has_command && script.part_line == 0;
+    const std::vector<std::string> words = is_read ? Words(line.substr(kSbatch.size())) : std::vector<std::string>();
+    if (!words.empty() && (words[0] == "hetjob" || words[0] == "packjob")) {
+      script.part_line = number;
+    } else {
+      TakeOptions(words, number, &script);
+    }
     if (is_option && has_command && script.late_line == 0) script.late_line = number;
     const size_t first = line.find_first_not_of(" \t\r");
     if (first == std::string_view::npos || line[first] == '#') continue;
@@ -201,6 +208,13 @@ ScriptCheck CheckRequeue(const Script& script) {
             .found = "an array is not restarted as one job",
             .helps = "take --array out"};
   }
+  if (script.part_line != 0) {
+    return {.name = "requeue",
+            .state = State::kBroken,
+            .line = script.part_line,
+            .found = "a heterogeneous job is not restarted as one job",
+            .helps = "take hetjob, and the options behind it, out"};
+  }
   if (const Given* never = Find(script, "no-requeue"); never != nullptr) {
     return {.name = "requeue",
             .state = State::kBroken,
@@ -217,14 +231,18 @@ ScriptCheck CheckRequeue(const Script& script) {
 
 // Fairlead names its nodes, and starts it at once.
 ScriptCheck CheckWishes(const Script& script) {
+  constexpr std::string_view kExclusive = "exclusive";
   for (const char* const option :
-       {"nodelist", "nodefile", "exclude", "constraint", "reservation", "dependency", "licenses", "begin"}) {
+       {"nodelist", "nodefile", "exclude", "constraint", "reservation", "dependency", "licenses", "begin", "contiguous",
+        "switches", "spread-job", "gpus-per-socket", "oversubscribe", "exclusive"}) {
     const Given* wish = Find(script, option);
-    if (wish == nullptr) continue;
+    // Hosts of its own are what an elastic job gets.
+    if (wish == nullptr || (option == kExclusive && wish->value.empty())) continue;
     return {.name = "start",
             .state = State::kBroken,
             .line = wish->line,
-            .found = fmt::format("--{} says where or when it may start", option),
+            .found = fmt::format("--{}{}{} says where, when or beside whom it may start", option,
+                                 option == kExclusive ? "=" : "", option == kExclusive ? Shown(wish->value) : ""),
             .helps = fmt::format("take --{} out", option)};
   }
   return {.name = "start", .line = 0, .found = "anywhere, at any time", .helps = ""};

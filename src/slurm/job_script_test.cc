@@ -79,6 +79,15 @@ TEST(JobScriptTest, WhatBreaksTheContractAndWhichLineHelps) {
            {"--ntasks-per-node=4", "--ntasks-per-node=4 --no-requeue", "requeue", "--no-requeue", "--requeue"},
            {"--ntasks-per-node=4", "--ntasks-per-node=4 -x h3", "start", "--exclude says", "take --exclude out"},
            {"--ntasks-per-node=4", "--ntasks-per-node=4 -d singleton", "start", "--dependency", "--dependency out"},
+           {"--ntasks-per-node=4", "--ntasks-per-node=4 --contiguous", "start", "--contiguous says",
+            "--contiguous out"},
+           {"--ntasks-per-node=4", "--ntasks-per-node=4 --switches=1@60", "start", "--switches says", "--switches out"},
+           {"--ntasks-per-node=4", "--ntasks-per-node=4 --spread-job", "start", "--spread-job says", "out"},
+           {"--ntasks-per-node=4", "--ntasks-per-node=4 --gpus-per-socket=2", "start", "--gpus-per-socket", "out"},
+           {"--ntasks-per-node=4", "--ntasks-per-node=4 --oversubscribe", "start", "beside whom",
+            "--oversubscribe out"},
+           {"--ntasks-per-node=4", "--ntasks-per-node=4 --exclusive=user", "start", "--exclusive=user says", "out"},
+           {"\n\n", "\n#SBATCH hetjob\n#SBATCH -N 3 -n 7\n", "requeue", "heterogeneous", "take hetjob"},
            {"\"fairlead\"", "\"fairleads\"", "opt-in", "does not say", "--comment=fairlead"},
            {"--open-mode=append", "", "output", "empty the file", "--open-mode=append"},
            {"--open-mode=append", "--open-mode=truncate", "output", "truncate", "--open-mode=append"},
@@ -90,6 +99,10 @@ TEST(JobScriptTest, WhatBreaksTheContractAndWhichLineHelps) {
     EXPECT_THAT(checks.at(one.check).helps, HasSubstr(one.helps)) << one.to;
   }
   EXPECT_EQ(Check(Changed("\n\n", "\necho early\n"))["order"].line, 6u);
+  EXPECT_EQ(Check(Changed("--ntasks-per-node=4", "--ntasks-per-node=4 --exclusive"))["start"].state, State::kKept);
+  const std::string parts = Changed("#SBATCH --signal", "#SBATCH hetjob\n#SBATCH -N 3 -n 7\n#SBATCH --signal");
+  EXPECT_EQ(Check(parts)["nodes"].state, State::kKept) << "those of the second part are not its first one's";
+  EXPECT_EQ(Check(parts)["requeue"].line, 7u);
   EXPECT_EQ(Check(Changed("#SBATCH --signal=B:SIGUSR1@60\n", ""))["signal"].state, State::kBetter);
   EXPECT_EQ(Check(Changed("B:SIGUSR1@60", "TERM@60"))["signal"].state, State::kBetter);
   EXPECT_TRUE(IsContractKept(*CheckJobScript(Changed("#SBATCH --signal=B:SIGUSR1@60\n", ""))));

@@ -199,7 +199,11 @@ class SlurmJobsTest(unittest.TestCase):
                              (("-N1-2", "--comment={\"fairlead\": {}}"), "how many tasks a node has"),
                              (("-N1-2", "--ntasks-per-node=1", "--array=1-2", "--comment=fairlead"), "an array"),
                              *((("-N1-2", "--ntasks-per-node=1", "--comment=fairlead", option), option.split("=")[0])
-                               for option in ("--nodelist=h1", "--exclude=h0", "--dependency=singleton", "--begin=now+1hour")),
+                               for option in ("--nodelist=h1", "--exclude=h0", "--dependency=singleton", "--begin=now+1hour", "--contiguous",
+                                              "--switches=1", "--spread-job", "--oversubscribe")),
+                             (("-N1-2", "--ntasks-per-node=1", "--comment=fairlead", "--exclusive=user"), "--exclusive=user"),
+                             (("-N1-2", "--ntasks-per-node=1", "--comment=fairlead", "--gpus-per-socket=1", "--sockets-per-node=1"), "--gpus-per-socket"),
+                             (("-N1-2", "--ntasks-per-node=1", "--comment=fairlead", ":", "-N1", "--hold"), "a heterogeneous job"),
                              (("-N1-2", "--ntasks-per-node=1", "--comment=fairleads"), None)):
             said = cluster.run("sbatch", "--hold", *options, "-o", "/dev/null", "--wrap=true", fails=True)
             if why is None:

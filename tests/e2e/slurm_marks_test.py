@@ -44,10 +44,11 @@ def check(cluster, folder, alive):
     running = cluster.submit("exec sleep 1000", "-N1", "--exclusive", "--chdir=/")
     cluster.wait_for(running, "RUNNING")
     jobs = {submit(cluster, "--hold", "--wrap=sleep 100"): comment for comment in COMMENTS}
-    # Its first part is marked and held by job_submit.lua.
-    opted_in = submit(cluster, "--comment=fairlead", ":", "-N1-2", "--ntasks-per-node=4", "--wrap=sleep 300")
+    # Its first part is held, and will have the mark of that.
+    opted_in = submit(cluster, "--hold", ":", "-N1-2", "--ntasks-per-node=4", "--wrap=sleep 300")
     marked = submit(cluster, ":", "-N1", "--ntasks-per-node=4", "--wrap=sleep 300")
-    comments = {**jobs, running: "fairlead:v1 nodes=1-3 tasks-per-node=4 x", marked: "fairlead:v1 nodes=1-3 tasks-per-node=4"}
+    comments = {**jobs, running: "fairlead:v1 nodes=1-3 tasks-per-node=4 x", marked: "fairlead:v1 nodes=1-3 tasks-per-node=4",
+                opted_in: "fairlead:v1 nodes=1-2 tasks-per-node=4 held"}
     for job, comment in comments.items():
         cluster.run("scontrol", "update", f"JobId={job}", f"AdminComment={comment}")
     shown = lambda job: cluster.run("scontrol", "show", "job", "-o", job)
@@ -72,7 +73,8 @@ def check(cluster, folder, alive):
         assert "job 77" not in log(), log()
         for job, comment in comments.items():
             said = subprocess.run(["squeue", "-h", "-a", "-j", job, "-O", "admin_comment:|"], capture_output=True, env=cluster.environment, check=True)
-            assert os.fsencode(comment) in said.stdout, job
+            is_left = job != opted_in  # what is released has the mark of a hold no more
+            assert (os.fsencode(comment) in said.stdout) == is_left, job
     finally:
         controller.kill()
         controller.wait()
