@@ -10,6 +10,7 @@
 #include "prediction/measured_speed.h"
 #include "slurm/elastic_records.h"
 #include "slurm/host_list.h"
+#include "slurm/intention_records.h"
 
 namespace fairlead::slurm {
 namespace {
@@ -226,11 +227,17 @@ bool ElasticJobs::LookAtEnd(uint32_t job) {
   }
   const Result<RequeueJob> requeue = MakeRequeueJob(*end);
   if (!requeue.ok()) return false;
-  // Before anything is done: a controller that is killed may count one too many, and none too few.
+  // One write: a controller that is killed has counted and begun it, or neither.
+  const auto recorded = ReadIntentions(store_);
+  const bool is_recorded = recorded.ok() && std::ranges::any_of(*recorded, [&requeue](const auto& one) {
+                             return SubjectOf(one.second) == SubjectOf(Operation(*requeue));
+                           });
+  if (!recorded.ok() || is_recorded) return true;  // once that is over
   ++record->num_requeues;
   std::string text = ElasticText(*record);
-  const store::Change change = {ElasticKey(job), text};
-  const Status status = store_.Apply({&change, 1});
+  const std::vector<store::Change> changes = {{ElasticKey(job), text},
+                                              {IntentionKey(NextIntention(*recorded)), IntentionText(*requeue)}};
+  const Status status = store_.Apply(changes);
   sources_.note("store", status);
   if (!status.ok()) return true;
   saved_[job] = std::move(text);

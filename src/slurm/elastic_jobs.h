@@ -134,7 +134,8 @@ class ElasticJobs {
   // tried. `now` never goes back.
   std::vector<Operation> Decide(SimTime now);
 
-  // Jobs that Slurm has ended itself since the last call. All of it has to be tried: it is counted already.
+  // Jobs that Slurm has ended itself since the last call. It is counted already, and recorded as an
+  // intention.
   std::vector<Requeue> TakeRequeues() { return std::exchange(requeues_, {}); }
 
   // The job stops and waits, whatever was decided: its run is lost (lost_runs.h). Nothing: it is not ours, its steps have

@@ -18,6 +18,10 @@ std::string IntentionText(const Operation& operation);
 
 // By number. Errors: kUnavailable: the store; kDataLoss: a record that can't be read: which one, and what is wrong.
 Result<std::vector<std::pair<uint64_t, Operation>>> ReadIntentions(const store::Store& store);
+// The number of one more, behind these.
+inline uint64_t NextIntention(const std::vector<std::pair<uint64_t, Operation>>& recorded) {
+  return recorded.empty() ? 1 : recorded.back().first + 1;
+}
 
 // Jobs that are stopped by us, and not placed or released since; how they were when they ran.
 std::string StoppedKey(uint32_t job);

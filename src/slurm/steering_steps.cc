@@ -42,6 +42,8 @@ StepProgress Final(StepProgress progress) {
   return progress;
 }
 
+store::Change ReturnedNow(const std::string& host) { return {ReturnedKey(host), std::to_string(std::time(nullptr))}; }
+
 std::string JobReservation(uint32_t job) { return fmt::format("{}{}", kJobReservations, job); }
 
 // A name of nodes that is no list, range or word of Slurm's.
@@ -182,14 +184,14 @@ Result<std::optional<StopJob>> SteeringSteps::FindStopped(uint32_t job) const {
   return found == all.end() ? std::nullopt : std::optional<StopJob>(*found);
 }
 
-Result<StepProgress> SteeringSteps::Carry(const Operation& operation) {
+Result<StepProgress> SteeringSteps::Carry(const Operation& operation, std::span<const store::Change> when_done) {
   FL_ASSIGN_OR_RETURN(const auto recorded, FindRecorded(SubjectOf(operation)));
   std::string message;
   // Of a step that was given up meanwhile.
   if (recorded.has_value() && IntentionText(*recorded) != IntentionText(operation)) {
     FL_RETURN_IF_ERROR(writer_.Abandon(*recorded, &message));
   }
-  FL_ASSIGN_OR_RETURN(const Outcome outcome, writer_.Carry(operation));
+  FL_ASSIGN_OR_RETURN(const Outcome outcome, writer_.Carry(operation, when_done));
   switch (outcome.kind) {
     case Outcome::Kind::kDone:
       return Done(outcome.message);
@@ -281,11 +283,8 @@ Result<StepProgress> SteeringSteps::Isolate(const StepOrder& order) {
 }
 
 Result<StepProgress> SteeringSteps::Drain(const DrainHost& drain) {
-  FL_ASSIGN_OR_RETURN(StepProgress progress, Carry(drain));
-  if (progress.kind != Kind::kDone) return progress;
-  const store::Change change = {IsolatedKey(drain.host), fmt::format("{} {}", std::time(nullptr), drain.reason)};
-  FL_RETURN_IF_ERROR(store_.Apply({&change, 1}));
-  return progress;
+  const store::Change isolated = {IsolatedKey(drain.host), fmt::format("{} {}", std::time(nullptr), drain.reason)};
+  return Carry(drain, {&isolated, 1});
 }
 
 Result<StepProgress> SteeringSteps::Stop(const StepOrder& order) {
@@ -455,18 +454,13 @@ Result<StepProgress> SteeringSteps::Return(const StepOrder& order) {
                         ChangeReservation(options_.spares, {order.host}, {}, UserName(geteuid())));
     if (in.kind != Kind::kDone) note = fmt::format("; it is not in {}: {}", options_.spares, in.message);
   }
-  FL_ASSIGN_OR_RETURN(StepProgress progress, Carry(slurm::ReturnHost{order.host}));
+  const store::Change returned = ReturnedNow(order.host);
+  FL_ASSIGN_OR_RETURN(StepProgress progress, Carry(slurm::ReturnHost{order.host}, {&returned, 1}));
   progress.message += note;
-  if (progress.kind == Kind::kDone) FL_RETURN_IF_ERROR(RememberReturn(order.host));
   return progress;
 }
 
 // ---- What Slurm has forgotten ----
-
-Status SteeringSteps::RememberReturn(const std::string& host) {
-  const store::Change change = {ReturnedKey(host), fmt::format("{}", std::time(nullptr))};
-  return store_.Apply({&change, 1});
-}
 
 Status SteeringSteps::ForgetRecord(const std::string& key) {
   FL_ASSIGN_OR_RETURN(const auto records, store_.List(key));
@@ -593,7 +587,10 @@ Status SteeringSteps::RepeatReturn(const std::string& host, const std::vector<Re
   if ((node->is_drained && !node->reason.starts_with(kOurReason)) || (node->is_busy && is_open)) {
     return ForgetReturn(host);
   }
-  if (node->is_busy) return RememberReturn(host);  // by what had ended: until that has ended again
+  if (node->is_busy) {  // by what had ended: until that has ended again
+    const store::Change returned = ReturnedNow(host);
+    return store_.Apply({&returned, 1});
+  }
   // First drained, then let out of the reservation: nothing starts there in between.
   FL_ASSIGN_OR_RETURN(const StepProgress drained, Carry(DrainHost{host, "tested: well"}));
   if (drained.kind != Kind::kDone) return OkStatus();

@@ -29,6 +29,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -135,7 +136,7 @@ class SteeringSteps {
   Result<CheckedJob> CheckJob(const StepOrder& order);
   // Whether it is still to be waited for. Errors: kUnavailable: Slurm does not answer.
   Result<bool> WaitsForCheckpoint(const Job& job, const std::string& comment);
-  Result<StepProgress> Carry(const Operation& operation);
+  Result<StepProgress> Carry(const Operation& operation, std::span<const store::Change> when_done = {});
   Result<std::optional<Operation>> FindRecorded(const std::string& subject) const;
   Result<std::optional<StopJob>> FindStopped(uint32_t job) const;
   // Hosts in and out of one of our reservations. Users: of one that is made anew.
@@ -157,7 +158,6 @@ class SteeringSteps {
   Status LetGo(uint32_t id, std::vector<std::string>* notes);
   // Likewise a test that has ended, and one whose controller was killed, keeps its host until its time is over.
   Status EndLeftTests(const std::vector<Job>& jobs, std::vector<std::string>* notes);
-  Status RememberReturn(const std::string& host);
   // Likewise those that were isolated shortly before.
   Status RepeatIsolations(std::vector<std::string>* notes);
   // Another step is about the host now.

@@ -299,6 +299,12 @@ TEST(SteeringStepsDeathTest, AtEachCallBeforeAndAfterItsEffect) {
       } catch (const Killed&) {
         has_died = true;
       }
+      // What Slurm may forget is recorded, or is still under way.
+      const bool is_under_way = !ReadIntentions(world.store)->empty();
+      const bool is_isolated = at == 0 && world.slurm.nodes["h1"].state == "IDLE+DRAIN";
+      EXPECT_TRUE(!is_isolated || is_under_way || !world.store.List(IsolatedKey("h1"))->empty()) << call << is_after;
+      const bool is_returned = at + 1 == Sequence().size() && world.slurm.nodes["h1"].state == "IDLE";
+      EXPECT_TRUE(!is_returned || is_under_way || !world.store.List(ReturnedKey("h1"))->empty()) << call << is_after;
       SteeringSteps steps(&world.slurm, &world.store, world.Options());
       for (; at < Sequence().size(); ++at) {
         const StepProgress progress = GoOn(&steps, Sequence()[at]);

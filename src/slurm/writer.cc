@@ -27,31 +27,31 @@ Writer::Writer(Programs* programs, store::Store* store, const WriterOptions& opt
   if (!options_.sleep) options_.sleep = [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); };
 }
 
-Result<Outcome> Writer::Carry(const Operation& operation) {
+Result<Outcome> Writer::Carry(const Operation& operation, std::span<const store::Change> when_done) {
   FL_ASSIGN_OR_RETURN(const auto recorded, ReadIntentions(store_));
   for (const auto& [earlier, other] : recorded) {
     if (SubjectOf(other) != SubjectOf(operation)) continue;
-    if (IntentionText(other) == IntentionText(operation)) return Go(earlier, operation);
+    if (IntentionText(other) == IntentionText(operation)) return Go(earlier, operation, when_done);
     return Status(StatusCode::kFailedPrecondition,
                   fmt::format("can't {}: {} is under way", Describe(operation), Describe(other)));
   }
-  const uint64_t number = recorded.empty() ? 1 : recorded.back().first + 1;
+  const uint64_t number = NextIntention(recorded);
   const store::Change change = {IntentionKey(number), IntentionText(operation)};
   FL_RETURN_IF_ERROR(store_.Apply({&change, 1}));
-  return Go(number, operation);
+  return Go(number, operation, when_done);
 }
 
 Result<std::vector<Writer::Resumed>> Writer::Resume() {
   FL_ASSIGN_OR_RETURN(const auto recorded, ReadIntentions(store_));
   std::vector<Resumed> resumed;
   for (const auto& [number, operation] : recorded) {
-    FL_ASSIGN_OR_RETURN(Outcome outcome, Go(number, operation));
+    FL_ASSIGN_OR_RETURN(Outcome outcome, Go(number, operation, {}));
     resumed.push_back({operation, std::move(outcome)});
   }
   return resumed;
 }
 
-Result<Outcome> Writer::Go(uint64_t number, const Operation& operation) {
+Result<Outcome> Writer::Go(uint64_t number, const Operation& operation, std::span<const store::Change> when_done) {
   uint32_t num_refusals = 0;
   uint32_t num_steps = 0;
   std::string message;
@@ -61,20 +61,20 @@ Result<Outcome> Writer::Go(uint64_t number, const Operation& operation) {
     message = step.message;
     switch (step.kind) {
       case Step::Kind::kDone:
-        return End(number, operation, {Outcome::Kind::kDone, message});
+        return End(number, operation, {Outcome::Kind::kDone, message}, when_done);
       case Step::Kind::kGiveUp:
-        return End(number, operation, {Outcome::Kind::kGivenUp, message});
+        return End(number, operation, {Outcome::Kind::kGivenUp, message}, {});
       case Step::Kind::kWait:
         options_.sleep(options_.pause);
         break;
       case Step::Kind::kRun:
         if (++num_steps > options_.num_steps_max) {
-          return End(number, operation, {Outcome::Kind::kGivenUp, message + ", again and again, without effect"});
+          return End(number, operation, {Outcome::Kind::kGivenUp, message + ", again and again, without effect"}, {});
         }
         FL_ASSIGN_OR_RETURN(const bool is_refused, RunAll(step.commands, &message));
         if (!is_refused) break;
         if (++num_refusals > options_.num_refusals_max) {
-          return End(number, operation, {Outcome::Kind::kGivenUp, message});
+          return End(number, operation, {Outcome::Kind::kGivenUp, message}, {});
         }
         options_.sleep(options_.pause);
         break;
@@ -94,7 +94,8 @@ Result<bool> Writer::RunAll(const std::vector<Command>& commands, std::string* r
   return false;
 }
 
-Result<Outcome> Writer::End(uint64_t number, const Operation& operation, Outcome outcome) {
+Result<Outcome> Writer::End(uint64_t number, const Operation& operation, Outcome outcome,
+                            std::span<const store::Change> when_done) {
   bool is_held = false;
   bool has_released = false;
   if (outcome.kind == Outcome::Kind::kGivenUp) {
@@ -105,7 +106,8 @@ Result<Outcome> Writer::End(uint64_t number, const Operation& operation, Outcome
     has_released = !release.empty() && !is_held;
     if (is_held) outcome.message += fmt::format("; it stays held: {}", refusal);
   }
-  std::vector<store::Change> changes = {{IntentionKey(number), std::nullopt}};
+  std::vector<store::Change> changes(when_done.begin(), when_done.end());
+  changes.push_back({IntentionKey(number), std::nullopt});
   const auto* stop = std::get_if<StopJob>(&operation);
   const auto* place = std::get_if<PlaceJob>(&operation);
   if (stop != nullptr && outcome.kind == Outcome::Kind::kDone) {
@@ -133,7 +135,7 @@ Status Writer::Abandon(const Operation& operation, std::string* message) {
   FL_ASSIGN_OR_RETURN(const auto recorded, ReadIntentions(store_));
   for (const auto& [number, other] : recorded) {
     if (IntentionText(other) != IntentionText(operation)) continue;
-    FL_ASSIGN_OR_RETURN(const Outcome outcome, End(number, operation, {Outcome::Kind::kGivenUp, "taken back"}));
+    FL_ASSIGN_OR_RETURN(const Outcome outcome, End(number, operation, {Outcome::Kind::kGivenUp, "taken back"}, {}));
     *message = outcome.message;
   }
   return OkStatus();

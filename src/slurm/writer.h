@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -58,11 +59,11 @@ class Writer {
   Writer(Programs* programs, store::Store* store, const WriterOptions& options = {});
 
   // Blocks until it is done, given up, or for num_looks_max looks. Goes on with the same operation where that is
-  // recorded.
+  // recorded. Args: when_done: written as its record is removed, both or neither.
   // Errors: kUnavailable  Slurm or the store does not answer. Where the record could be made it stays, for Resume();
   //         kFailedPrecondition  another operation about the same is recorded: Resume() first
   //         others: those of the store, before anything is done.
-  Result<Outcome> Carry(const Operation& operation);
+  Result<Outcome> Carry(const Operation& operation, std::span<const store::Change> when_done = {});
 
   struct Resumed {
     Operation operation;
@@ -81,12 +82,13 @@ class Writer {
   Result<std::vector<Resumed>> Resume();
 
  private:
-  Result<Outcome> Go(uint64_t number, const Operation& operation);
+  Result<Outcome> Go(uint64_t number, const Operation& operation, std::span<const store::Change> when_done);
   // Runs the step's commands. Returns whether Slurm refused one.
   Result<bool> RunAll(const std::vector<Command>& commands, std::string* refusal);
   // The job is stopped no more.
   Status ForgetStop(uint32_t job, std::vector<store::Change>* changes) const;
-  Result<Outcome> End(uint64_t number, const Operation& operation, Outcome outcome);
+  Result<Outcome> End(uint64_t number, const Operation& operation, Outcome outcome,
+                      std::span<const store::Change> when_done);
   Result<Observation> Look(const Operation& operation);
 
   Programs& programs_;
