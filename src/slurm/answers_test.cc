@@ -148,16 +148,17 @@ TEST(AnswersTest, WhatIsNoAnswerIsAnError) {
   EXPECT_THAT(ReadJobsJson(R"({"errors": [{"error": "no such job"}], "jobs": []})").status().message(),
               HasSubstr("no such job"));
   const std::string end = SlurmColumns("None", "(null)");
-  EXPECT_TRUE(ReadJobLines("7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|" + end + "\n").ok());
-  for (const std::string& text : {std::string("7|N/A"), "x|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|" + end,
-                                  "7|N/A|N/A||RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|" + end,
-                                  "7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h[|" + end,
-                                  "7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|" + end + " ",
-                                  "7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|" + end.substr(1),
-                                  "7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|tr\nain|h0|" + end}) {
+  EXPECT_TRUE(ReadJobLines("7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|(null)|h0|" + end + "\n").ok());
+  for (const std::string& text :
+       {std::string("7|N/A"), "x|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|(null)|h0|" + end,
+        "7|N/A|N/A||RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|(null)|h0|" + end,
+        "7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|(null)|h[|" + end,
+        "7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|(null)|h0|" + end + " ",
+        "7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|(null)|h0|" + end.substr(1),
+        "7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|tr\nain|h0|" + end}) {
     EXPECT_EQ(ReadJobLines(text).status().code(), StatusCode::kInvalidArgument) << text;
   }
-  EXPECT_THAT(ReadJobLines("slurm_load_jobs error\n").status().message(), HasSubstr("line 1: expected 18 fields"));
+  EXPECT_THAT(ReadJobLines("slurm_load_jobs error\n").status().message(), HasSubstr("line 1: expected 19 fields"));
   EXPECT_FALSE(ReadNodeLines("State=IDLE NodeName=h0").ok());
   EXPECT_FALSE(ReadNodeLines("NodeName=h0 Gres=gpu:1").ok());
 }
@@ -165,7 +166,7 @@ TEST(AnswersTest, WhatIsNoAnswerIsAnError) {
 // Whatever operators, or a plugin of theirs, have written there: it is that job's comment, and no other job.
 TEST(AnswersTest, CommentsOfOperatorsMayHaveAnyText) {
   const auto line = [](uint32_t id, const std::string& comment) {
-    return fmt::format("{}|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|{}\n", id,
+    return fmt::format("{}|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|(null)|h0|{}\n", id,
                        SlurmColumns("None", comment));
   };
   std::string all_controls;
@@ -205,7 +206,7 @@ TEST(AnswersTest, LongCommentsAreCutOff) {
        {std::string(65536, 'y'), mark + std::string(40, ' ') + "x", mark + std::string(40, ' '), std::string(64, 'x'),
         mark + std::string(64 - mark.size(), '0')}) {
     const auto jobs =
-        ReadJobLines("7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|" + SlurmColumns("None", comment));
+        ReadJobLines("7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|0:01|train|(null)|h0|" + SlurmColumns("None", comment));
     ASSERT_TRUE(jobs.ok()) << jobs.status().message();
     EXPECT_EQ((*jobs)[0].admin_comment, comment.substr(0, 64) + "...");
     EXPECT_FALSE(ReadElasticMark((*jobs)[0].admin_comment).has_value());
@@ -224,8 +225,8 @@ TEST(AnswersTest, JsonMayHaveBytesThatAreNoText) {
 
 TEST(AnswersTest, HowAJobHasEnded) {
   const auto read = [](const std::string& state, const std::string& reason) {
-    return (
-        *ReadJobLines("7|N/A|N/A|0|" + state + "|0|1|1|1|1|1|1|1|1|0|0:01|train|h0|" + SlurmColumns(reason, "")))[0];
+    return (*ReadJobLines("7|N/A|N/A|0|" + state + "|0|1|1|1|1|1|1|1|1|0|0:01|train|(null)|h0|" +
+                          SlurmColumns(reason, "")))[0];
   };
   EXPECT_TRUE(read("NODE_FAIL", "NodeDown").has_ended_by_slurm());
   EXPECT_TRUE(read("BOOT_FAIL", "None").has_ended_by_slurm());
@@ -242,7 +243,7 @@ TEST(AnswersTest, HowAJobHasEnded) {
 
 TEST(AnswersTest, HowLongAJobRuns) {
   const auto read = [](const std::string& time, const std::string& state = "RUNNING") {
-    return (*ReadJobLines("7|N/A|N/A|0|" + state + "|0|1|1|1|1|1|1|1|1|0|" + time + "|train|h0|" +
+    return (*ReadJobLines("7|N/A|N/A|0|" + state + "|0|1|1|1|1|1|1|1|1|0|" + time + "|train|(null)|h0|" +
                           SlurmColumns("None", "(null)")))[0]
         .run_time;
   };

@@ -33,9 +33,10 @@ struct HostGpus {
 };
 
 struct Job {
-  uint32_t id = 0;        // of one job; an element of an array has its own once it has hosts
-  bool is_single = true;  // neither an array, nor of one, nor of a heterogeneous job
-  uint32_t owner = 0;     // user id
+  uint32_t id = 0;              // of one job; an element of an array has its own once it has hosts
+  bool is_single = true;        // neither an array, nor of one, nor of a heterogeneous job
+  bool has_dependency = false;  // pending, held or not, and other jobs have yet to end or to begin
+  uint32_t owner = 0;           // user id
   uint32_t num_restarts = 0;
   JobState state = JobState::kPending;
   bool is_held = false;  // pending, and does not start before somebody releases it
@@ -68,6 +69,13 @@ struct Job {
   bool is_held_by_slurm() const { return is_held && reason == "launch failed requeued held"; }
   // Whether it was requeued to be held, by whomever.
   bool is_requeued_held() const { return is_held && reason == "job requeued in held state"; }
+  // Whether it is held in a way that lets its user release it, as one that was submitted so; what an operator holds with
+  // `scontrol hold` he can't. One that was requeued to be held does not tell.
+  bool may_be_released_by_its_user() const { return is_held && reason == "JobHeldUser"; }
+  // Whether it waits for its begin by the word of its user: what was requeued waits for two minutes, too.
+  bool is_to_begin_later() const {
+    return state == JobState::kPending && !is_held && num_restarts == 0 && reason == "BeginTime";
+  }
   // Whether it has ended by what happened to Slurm's own, and not by its script, its user or a limit.
   bool has_ended_by_slurm() const;
   // Whether nobody else can have its hosts: Slurm tells them for minutes after its end, too.

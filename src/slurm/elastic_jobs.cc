@@ -38,6 +38,23 @@ std::string SubjectOf(uint32_t job) { return fmt::format("job {}", job); }
 
 Status Fault(std::string what) { return {StatusCode::kFailedPrecondition, std::move(what)}; }
 
+// Whether it waits in the queue because somebody else has requeued and released it. Slurm lets it wait for two minutes,
+// and an update like the one before would leave it at that: it is held first, and placed as any other that is held.
+bool WasRequeued(const Job& job) { return job.state == JobState::kPending && !job.is_held && job.num_restarts > 0; }
+
+// Whether somebody other than us may have it started.
+bool IsLoose(const Job& job) { return !job.is_held || job.may_be_released_by_its_user(); }
+
+// Of a job that has been started otherwise than it was decided. Args: sorted.
+std::string WordsOfStart(const std::vector<NodeShare>& nodes, const std::vector<NodeShare>& decided) {
+  const char* const unit = nodes.size() == 1 ? "node" : "nodes";
+  if (std::ranges::includes(decided, nodes, {}, &NodeShare::node, &NodeShare::node)) {
+    return fmt::format("has {} {} of the {} that it was given: somebody else has taken the others from it",
+                       nodes.size(), unit, decided.size());
+  }
+  return fmt::format("was started by somebody else, on {} {} of Slurm's choice", nodes.size(), unit);
+}
+
 double Mean(double before, double news) { return before + kRestartWeight * (news - before); }
 
 }  // namespace
@@ -132,6 +149,7 @@ Status ElasticJobs::CheckMark(const Job& job) {
 void ElasticJobs::Look(const ClusterState& state, const BusyJobs& busy, SimTime now) {
   sources_.note("elastic jobs", hosts_.LookAtPartitions(state));
   std::set<uint32_t> present;
+  dependent_.clear();
   const size_t num_before = entries_.size();
   for (const Job& job : state.jobs) {
     sources_.note(SubjectOf(job.id) + " mark", CheckMark(job));
@@ -139,6 +157,8 @@ void ElasticJobs::Look(const ClusterState& state, const BusyJobs& busy, SimTime 
     if (busy.contains(job.id)) {
       if (known == entries_.end()) continue;
       known->second->seen = job;
+    } else if (IsSlurmsFor(job)) {
+      continue;
     } else if (!Takes(job) || (known == entries_.end() && entries_.size() >= num_before + kNumNewMax)) {
       continue;
     } else {
@@ -270,6 +290,18 @@ void ElasticJobs::Forget(const ClusterState& state) {
   if (status.ok()) std::erase_if(saved_, [&jobs](const auto& saved) { return !jobs.contains(saved.first); });
 }
 
+bool ElasticJobs::IsSlurmsFor(const Job& job) {
+  const bool is_ours = Takes(job);
+  const bool depends = is_ours && job.has_dependency;
+  const bool is_later = is_ours && !depends && job.is_to_begin_later();
+  if (depends) dependent_.push_back(job);
+  sources_.note(SubjectOf(job.id) + " begin",
+                depends    ? Fault("waits for other jobs (its dependency): it gets no size before that is over")
+                : is_later ? Fault("is to begin later (its StartTime): it is Slurm's until then, at a size of Slurm's")
+                           : OkStatus());
+  return depends || is_later;
+}
+
 void ElasticJobs::LookAtJob(const Job& job, SimTime now) {
   const ElasticMark mark = *ReadElasticMark(job.admin_comment);
   if (!entries_.contains(job.id)) {
@@ -280,6 +312,7 @@ void ElasticJobs::LookAtJob(const Job& job, SimTime now) {
     if (!entered.ok()) return;
   }
   Entry& entry = *entries_.at(job.id);
+  const bool has_waited = entry.seen.id == job.id && entry.seen.state == JobState::kPending;
   entry.seen = job;
   entry.mark = mark;
   if (job.state == JobState::kCompleting) return;
@@ -296,7 +329,10 @@ void ElasticJobs::LookAtJob(const Job& job, SimTime now) {
     Refuse(job.id, Fault("has hosts that are not in the fabric: its size stays"), now);
     return;
   }
-  if (nodes != Sorted(allocator_->nodes(entry.id))) allocator_->Adopt(controller::JobFound{entry.id, *nodes}, now);
+  if (const std::vector<NodeShare> decided = Sorted(allocator_->nodes(entry.id)); nodes != decided) {
+    if (has_waited && !nodes->empty()) news_.push_back({job.id, WordsOfStart(*nodes, decided)});
+    allocator_->Adopt(controller::JobFound{entry.id, *nodes}, now);
+  }
   if (nodes->empty()) entry.decided_at.reset();
 }
 
@@ -407,7 +443,9 @@ std::optional<SimTime> ElasticJobs::CheckpointTime(uint32_t job) const {
 
 std::string ElasticJobs::ReasonOf(uint32_t job) const {
   const auto found = entries_.find(job);
-  return found == entries_.end() ? "" : found->second->reason;
+  if (found != entries_.end()) return found->second->reason;
+  const bool depends = std::ranges::find(dependent_, job, &Job::id) != dependent_.end();
+  return depends ? "it waits for other jobs" : "";
 }
 
 // ---- Steps ----
@@ -515,6 +553,7 @@ std::vector<Operation> ElasticJobs::Decide(SimTime now) {
   for (const controller::AllocationChange& change : changes) {
     Entry& entry = *entries_.at(change.job.value());
     entry.reason = change.reason;
+    if (WasRequeued(entry.seen)) entry.reason = "it was released after a requeue: it is held first, and placed then";
     const auto there = entry.seen.has_hosts() ? hosts_.SharesOf(entry.seen.hosts) : std::vector<NodeShare>();
     if (entry.seen.has_hosts() && there == Sorted(change.nodes)) continue;
     changed.insert(entry.seen.id);
@@ -522,8 +561,12 @@ std::vector<Operation> ElasticJobs::Decide(SimTime now) {
     add(entry, change.nodes);
   }
   for (const auto& [job, entry] : entries_) {
-    const bool is_queued = entry->seen.state == JobState::kPending && !entry->seen.is_held && !reserved_.contains(job);
+    const bool is_queued = entry->seen.state == JobState::kPending && !reserved_.contains(job) && IsLoose(entry->seen);
     if (is_queued && !changed.contains(job) && allocator_->nodes(entry->id).empty()) add(*entry, {});
+  }
+  for (const Job& job : dependent_) {
+    const Result<HoldJob> hold = MakeHoldJob(job);
+    if (IsLoose(job) && hold.ok()) operations.emplace_back(INT64_MIN, *hold);
   }
   for (const auto& [job, why] : failed) Refuse(job, why, now);
   if (!operations.empty()) Save(now);
@@ -535,7 +578,7 @@ std::vector<Operation> ElasticJobs::Decide(SimTime now) {
 }
 
 Result<Operation> ElasticJobs::MakeOperation(const Entry& entry, const std::vector<NodeShare>& nodes) const {
-  if (nodes.empty()) {
+  if (nodes.empty() || WasRequeued(entry.seen)) {
     FL_ASSIGN_OR_RETURN(const HoldJob hold, MakeHoldJob(entry.seen));
     return Operation(hold);
   }

@@ -18,9 +18,12 @@
 //             hold or are promised.
 //             A job that Slurm has ended itself (a node that went, a script that could not be launched) is requeued, at
 //             most kNumRequeuesMax times; what Slurm does not show any more is looked at once, and kept or forgotten.
+//             A job that waits for others (--dependency) is held, and gets a size when Slurm shows no dependency any
+//             more. One that is to begin later by its user's word is Slurm's until it does.
 // Guarantees  a job whose script has ended, that was cancelled, or whose time was over is not started again. A job that
 //             nobody has opted in, one that its user holds, an array, or one whose size can't be chosen is
-//             in no operation. Waiting elastic jobs are held, so that Slurm does not start them at a size of its own.
+//             in no operation. Waiting elastic jobs are held, so that Slurm does not start them at a size of its own,
+//             and so that their users can't release them.
 // Limits      after a start of the controller policies have forgotten what they remember of waiting jobs
 //             (scheduling::JobMemory); attained service, steps and speeds are kept in the store.
 // Size        over 400 lines: one table of jobs, to which Slurm, their steps and the policy all add. Hosts, records,
@@ -114,6 +117,11 @@ class ElasticJobs {
     RequeueJob operation;
     std::string why;  // for people
   };
+  // What somebody else has done to a job.
+  struct News {
+    uint32_t job = 0;
+    std::string text;  // for people
+  };
 
   // `fabric` and `store` must outlive it. Errors: those of options.Validate() and of the store; kDataLoss: a record that
   // can't be read.
@@ -137,6 +145,9 @@ class ElasticJobs {
   // Jobs that Slurm has ended itself since the last call. It is counted already, and recorded as an
   // intention.
   std::vector<Requeue> TakeRequeues() { return std::exchange(requeues_, {}); }
+
+  // Since the last call.
+  std::vector<News> TakeNews() { return std::exchange(news_, {}); }
 
   // The job stops and waits, whatever was decided: its run is lost (lost_runs.h). Nothing: it is not ours, its steps have
   // gone on since, or it can't be.
@@ -178,6 +189,8 @@ class ElasticJobs {
   void Pin(const ClusterState& state, const BusyJobs& busy, SimTime now);
   void Forget(const ClusterState& state);
   void LookAtJob(const Job& job, SimTime now);
+  // Whether it waits for what only Slurm knows of: it gets no size meanwhile.
+  bool IsSlurmsFor(const Job& job);
   // What is wrong with a mark that is there; OK: nothing, or there is none.
   static Status CheckMark(const Job& job);
   Status Enter(const Job& job, const ElasticMark& mark, SimTime now);
@@ -202,6 +215,8 @@ class ElasticJobs {
   std::map<uint32_t, std::string> saved_;               // [job] record as it is in the store
   SimTime saved_at_;
   std::vector<Requeue> requeues_;
+  std::vector<News> news_;
+  std::vector<Job> dependent_;  // that wait for others, as of the last Look()
   std::set<uint32_t> kept_;     // jobs that Slurm does not show, and whose records stay; as of the last Look()
   std::set<uint32_t> refused_;  // jobs whose size can't be chosen
   Seconds restart_cost_;        // of jobs that have not been restarted

@@ -80,8 +80,15 @@ void ElasticOrders::Look(const ClusterState& state, const std::set<uint32_t>& st
   for (const auto& [job, order] : orders_) busy[job] = HostsOf(order.operation);
   jobs_->Look(state, busy, now);
   const std::vector<Operation> decided = jobs_->Decide(now);
+  for (const ElasticJobs::News& news : jobs_->TakeNews()) {
+    listeners_.changed(news.job, news.text);
+    Account(news.job, news.text);
+  }
   for (const Operation& operation : decided) {
     const uint32_t id = *JobOf(operation);
+    const Job* job = FindJob(state.jobs, id);
+    // What is held is to be held more firmly: nothing changes for the job.
+    if (std::holds_alternative<HoldJob>(operation) && job != nullptr && job->is_held) continue;
     Account(id, DescribeDecision(operation, jobs_->ReasonOf(id), decided, state, fabric_));
     listeners_.changed(id, Describe(operation) + ": " + jobs_->ReasonOf(id));
   }
@@ -159,7 +166,8 @@ std::set<uint32_t> ElasticOrders::LeaveLostHosts(const ClusterState& state) {
     // One that is being stopped is left to its turn.
     const bool is_stopping = order->second.is_carried && job != nullptr && job->state != JobState::kPending;
     const bool waits = place != nullptr && job != nullptr && !is_stopping;
-    const std::string lost = waits ? WhyLost(*place, state) : "";
+    const bool depends = waits && job->has_dependency;
+    const std::string lost = depends ? "it waits for other jobs" : waits ? WhyLost(*place, state) : "";
     std::string message;
     if (lost.empty() || !writer_.Abandon(order->second.operation, &message).ok()) {
       ++order;

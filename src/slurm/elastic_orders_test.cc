@@ -276,6 +276,7 @@ TEST_F(ElasticOrdersTest, AJobMayWriteItsCheckpointBeforeItStops) {
   Periods(3);
   EXPECT_THAT(stopped_, testing::ElementsAre(7u));
   EXPECT_EQ(slurm_.jobs[7].state, "PENDING");
+  EXPECT_FALSE(slurm_.ReleaseByUser(7)) << "it was stopped to wait";
   EXPECT_EQ(slurm_.jobs[8].state, "RUNNING");
   EXPECT_THAT(changes_, Not(Contains(HasSubstr("no checkpoint"))));
 }
@@ -334,7 +335,7 @@ TEST_F(ElasticOrdersTest, WhoGetsTheHostsOfAJobWaitsForItsCheckpoint) {
   Periods(40);
   EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
   EXPECT_TRUE(slurm_.jobs[8].is_held);
-  EXPECT_THAT(CommandsAbout(8), IsEmpty());
+  EXPECT_THAT(CommandsAbout(8), testing::ElementsAre("scontrol hold 8"));
   checkpoints_[7] = SimTime(2);
   Periods(2);
   EXPECT_EQ(slurm_.jobs[8].state, "RUNNING");
@@ -350,7 +351,7 @@ TEST_F(ElasticOrdersTest, AnOrderThatHasNotBegunIsTakenBackWhereItsHostIsLost) {
   Periods(2);
   EXPECT_THAT(changes_, Contains(HasSubstr("h0 is not open: its nodes are decided anew")));
   EXPECT_TRUE(slurm_.jobs[8].is_held);
-  EXPECT_THAT(CommandsAbout(8), IsEmpty());
+  EXPECT_THAT(CommandsAbout(8), testing::ElementsAre("scontrol hold 8"));
 }
 
 // Slurm starts it again meanwhile, as after the failure of a host: its processes that were asked are gone.
@@ -847,9 +848,147 @@ TEST_F(ElasticOrdersTest, AHoldOfItsUserInTheMiddleOfAChangeStays) {
   EXPECT_TRUE(slurm_.jobs[7].is_held);
   EXPECT_EQ(slurm_.jobs[8].state, "RUNNING");
   slurm_.Run({"scontrol", "release", "7"}).value();
-  slurm_.jobs[7].waits_for_credential = false;
   Periods(10);
   EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+}
+
+// Slurm lets what was requeued wait for two minutes, and the job may be where it was.
+TEST_F(ElasticOrdersTest, AJobThatItsUserRequeuesAndReleasesIsPlacedAtOnce) {
+  Add(7, Elastic(2, 4), 1'000'000);
+  Start();
+  Periods(3);
+  ASSERT_EQ(NodesOf(7), 4u);
+  slurm_.Run({"scontrol", "requeuehold", "7"}).value();
+  slurm_.changes.clear();
+  Periods(3);
+  EXPECT_TRUE(slurm_.jobs[7].is_held);
+  EXPECT_THAT(slurm_.changes, IsEmpty()) << "his hold is his";
+  ASSERT_TRUE(slurm_.ReleaseByUser(7));
+  Periods(3);
+  EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+  EXPECT_EQ(NodesOf(7), 4u);
+  EXPECT_EQ(slurm_.jobs[7].starts, 2u);
+  EXPECT_EQ(slurm_.jobs[7].admin_comment, "fairlead:v1 nodes=2-4 tasks-per-node=4");
+  EXPECT_THAT(notes_, IsEmpty());
+}
+
+// One that was submitted held its user could release, and Slurm would start it.
+TEST_F(ElasticOrdersTest, AWaitingJobIsNotItsUsersToRelease) {
+  slurm_.Start(3, Rigid(6));
+  Add(7, Elastic(2, 4), 1'000'000);
+  Start();
+  Periods(3);
+  EXPECT_FALSE(slurm_.ReleaseByUser(7));
+  EXPECT_THAT(CommandsAbout(7), testing::ElementsAre("scontrol hold 7"));
+  EXPECT_THAT(changes_, IsEmpty()) << "nothing has changed for the job";
+  slurm_.jobs.erase(3);
+  Periods(2);
+  EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+  EXPECT_EQ(NodesOf(7), 4u);
+}
+
+TEST_F(ElasticOrdersTest, WhatAnOperatorReleasesIsTold) {
+  slurm_.Start(3, Rigid(6));
+  Add(7, Elastic(2, 3), 1'000'000);
+  Start();
+  Periods(2);
+  slurm_.jobs.erase(3);
+  slurm_.Run({"scontrol", "release", "7"}).value();
+  for (int i = 0; i < 10 && slurm_.jobs[7].state != "RUNNING"; ++i) slurm_.Run({"squeue", "-h"}).value();
+  ASSERT_EQ(slurm_.jobs[7].state, "RUNNING");
+  Periods(3);
+  EXPECT_THAT(changes_, Contains("7: was started by somebody else, on 3 nodes of Slurm's choice"));
+  EXPECT_EQ(slurm_.jobs[7].starts, 1u);
+}
+
+// Its user has made it smaller before it was seen to run.
+TEST_F(ElasticOrdersTest, WhatSomebodyTakesFromAJobThatWasJustStartedIsTold) {
+  DecideAboutAJobOfFourHosts();
+  TakeTurns();
+  ASSERT_EQ(NodesOf(7), 4u);
+  slurm_.jobs[7].hosts.resize(1);
+  slurm_.jobs[7].num_nodes = 1;
+  Look();
+  EXPECT_THAT(changes_,
+              Contains("7: has 1 node of the 4 that it was given: somebody else has taken the others from it"));
+}
+
+// Its user lets it wait for another job: it gets no size before that has ended, whatever was decided about it.
+TEST_F(ElasticOrdersTest, ADependencyIsHeeded) {
+  const auto clear = [this] {
+    slurm_.jobs[7].dependency = "(null)";
+    Periods(3);
+    EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+    EXPECT_EQ(slurm_.jobs[7].starts, 1u);
+  };
+  const auto depend = [this] {
+    slurm_.jobs[7].dependency = "afterok:3(unfulfilled)";
+    Periods(5);
+    EXPECT_EQ(slurm_.jobs[7].state, "PENDING");
+    EXPECT_TRUE(slurm_.jobs[7].is_held);
+    EXPECT_EQ(slurm_.jobs[7].admin_comment, "fairlead:v1 nodes=2-4 tasks-per-node=4 held");
+    EXPECT_THAT(orders_->Views(), IsEmpty());
+    EXPECT_TRUE(orders_->is_idle());
+    EXPECT_THAT(notes_, testing::Contains(HasSubstr("job 7 begin: waits for other jobs")));
+  };
+  {
+    SCOPED_TRACE("one that is held");
+    slurm_.Start(3, Rigid(6));
+    Add(7, Elastic(2, 4), 100'000);
+    Start();
+    Periods(2);
+    slurm_.jobs.erase(3);
+    depend();
+    clear();
+  }
+  {
+    SCOPED_TRACE("one that is to be placed");
+    BeginAnew();
+    DecideAboutAJobOfFourHosts();
+    depend();
+    clear();
+  }
+  {
+    SCOPED_TRACE("one that is released");
+    BeginAnew();
+    DecideAboutAJobOfFourHosts();
+    slurm_.is_partition_up = false;
+    TakeTurns();
+    ASSERT_FALSE(slurm_.jobs[7].is_held);
+    slurm_.jobs[7].dependency = "afterok:3(unfulfilled)";
+    slurm_.is_partition_up = true;
+    depend();
+    clear();
+  }
+  {
+    SCOPED_TRACE("one that nobody holds");
+    BeginAnew();
+    FakeJob job = Elastic(2, 4);
+    job.is_held = false;
+    job.admin_comment = MarkReleased(job.admin_comment);
+    job.dependency = "afterok:3(unfulfilled)";
+    Add(7, job, 100'000);
+    Start();
+    depend();
+    clear();
+  }
+}
+
+// Its user has put it off: it is Slurm's until then.
+TEST_F(ElasticOrdersTest, AJobThatIsToBeginLaterIsLeftAlone) {
+  FakeJob job = Elastic(2, 4);
+  job.is_held = false;
+  job.admin_comment = MarkReleased(job.admin_comment);
+  job.waits_for_credential = true;
+  Add(7, job, 100'000);
+  Start();
+  Periods(5);
+  EXPECT_THAT(slurm_.changes, IsEmpty());
+  EXPECT_THAT(notes_, Contains(HasSubstr("job 7 begin: is to begin later")));
+  slurm_.jobs[7].waits_for_credential = false;
+  Periods(3);
+  EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+  EXPECT_THAT(orders_->Views(), SizeIs(1));
 }
 
 // Slurm holds a job itself whose start has failed on a host, as after a slurmctld was killed: nobody else would release
@@ -971,6 +1110,66 @@ TEST_F(ElasticOrdersTest, AJobIsRequeuedThreeTimes) {
   EXPECT_THAT(*ReadElasticRecords(memory_), IsEmpty());
 }
 
+// Killed at any call between the end of a run and the next one: nothing is counted that is not done, and nothing done
+// that is not counted.
+TEST_F(ElasticOrdersTest, KilledAtAnyMomentEachRequeueIsCountedOnce) {
+  constexpr size_t kNumCallsMax = 60;
+  size_t num_kills = 0;
+  for (size_t kill = 0; kill < 2 * kNumCallsMax; ++kill) {
+    SCOPED_TRACE(fmt::format("call {}, {}", kill / 2, kill % 2 == 1 ? "after it" : "before it"));
+    BeginAnew();
+    Add(7, Elastic(2, 4), 1'000'000);
+    Start();
+    Periods(3);
+    FailToLaunch(7);
+    death_ = {.at_call = kill / 2, .is_after = kill % 2 == 1};
+    try {
+      Periods(4);
+    } catch (const Killed&) {
+      ++num_kills;
+      death_ = {};
+      orders_.reset();
+      Start();
+      Periods(4);
+    }
+    death_ = {};
+    ASSERT_EQ(slurm_.jobs[7].state, "RUNNING");
+    EXPECT_EQ(slurm_.jobs[7].starts, 2u);
+    Look();
+    orders_.reset();
+    const auto records = ReadElasticRecords(memory_);
+    ASSERT_TRUE(records.ok() && records->size() == 1u);
+    EXPECT_EQ(records->front().second.num_requeues, 1u);
+    Start();
+    for (int failed = 2; failed <= 4; ++failed) {
+      ASSERT_EQ(slurm_.jobs[7].state, "RUNNING") << failed;
+      FailToLaunch(7);
+      Periods(4);
+    }
+    EXPECT_EQ(slurm_.jobs[7].state, "FAILED");
+    EXPECT_EQ(slurm_.jobs[7].starts, 4u);
+  }
+  EXPECT_GT(num_kills, 20u);
+}
+
+// What is recorded about the job already comes first: nothing is counted before.
+TEST_F(ElasticOrdersTest, ARequeueWaitsForWhatIsRecordedAboutTheJob) {
+  Add(7, Elastic(2, 4), 1'000'000);
+  Start();
+  Periods(3);
+  const store::Change other = {IntentionKey(1), IntentionText(SetNice{7, kOwner, 5})};
+  ASSERT_TRUE(memory_.Apply({&other, 1}).ok());
+  FailToLaunch(7);
+  Periods(2);
+  EXPECT_EQ(slurm_.jobs[7].state, "FAILED");
+  const store::Change gone = {IntentionKey(1), std::nullopt};
+  ASSERT_TRUE(memory_.Apply({&gone, 1}).ok());
+  changes_.clear();
+  Periods(3);
+  EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+  EXPECT_THAT(changes_, Contains(HasSubstr("requeued, 1 of 3")));
+}
+
 // Slurm does not answer when it is asked how the job has ended: that is asked again.
 TEST_F(ElasticOrdersTest, AnEndThatSlurmDoesNotTellIsAskedForAgain) {
   Add(7, Elastic(2, 4), 1'000'000);
@@ -1064,6 +1263,7 @@ TEST_F(ElasticOrdersTest, KilledAtAnyMomentNothingIsLost) {
     BeginAnew();
     uint32_t next = 1;
     std::set<uint32_t> strangers;
+    std::map<uint32_t, uint32_t> num_failed;  // [job] launches
     Start();
     const auto is_over = [&] {
       return std::ranges::all_of(trainings_,
@@ -1097,66 +1297,6 @@ TEST_F(ElasticOrdersTest, KilledAtAnyMomentNothingIsLost) {
         const auto id = static_cast<uint32_t>(1 + random.Below(next));
         const bool is_one = trainings_.contains(id) && slurm_.jobs[id].state == "RUNNING" && !strangers.contains(id);
         if (is_one && num_failed[id]++ < ElasticJobs::kNumRequeuesMax) FailToLaunch(id);
-// Killed at any call between the end of a run and the next one: nothing is counted that is not done, and nothing done
-// that is not counted.
-TEST_F(ElasticOrdersTest, KilledAtAnyMomentEachRequeueIsCountedOnce) {
-  constexpr size_t kNumCallsMax = 60;
-  size_t num_kills = 0;
-  for (size_t kill = 0; kill < 2 * kNumCallsMax; ++kill) {
-    SCOPED_TRACE(fmt::format("call {}, {}", kill / 2, kill % 2 == 1 ? "after it" : "before it"));
-    BeginAnew();
-    Add(7, Elastic(2, 4), 1'000'000);
-    Start();
-    Periods(3);
-    FailToLaunch(7);
-    death_ = {.at_call = kill / 2, .is_after = kill % 2 == 1};
-    try {
-      Periods(4);
-    } catch (const Killed&) {
-      ++num_kills;
-      death_ = {};
-      orders_.reset();
-      Start();
-      Periods(4);
-    }
-    death_ = {};
-    ASSERT_EQ(slurm_.jobs[7].state, "RUNNING");
-    EXPECT_EQ(slurm_.jobs[7].starts, 2u);
-    Look();
-    orders_.reset();
-    const auto records = ReadElasticRecords(memory_);
-    ASSERT_TRUE(records.ok() && records->size() == 1u);
-    EXPECT_EQ(records->front().second.num_requeues, 1u);
-    Start();
-    for (int failed = 2; failed <= 4; ++failed) {
-      ASSERT_EQ(slurm_.jobs[7].state, "RUNNING") << failed;
-      FailToLaunch(7);
-      Periods(4);
-    }
-    EXPECT_EQ(slurm_.jobs[7].state, "FAILED");
-    EXPECT_EQ(slurm_.jobs[7].starts, 4u);
-  }
-  EXPECT_GT(num_kills, 20u);
-}
-
-// What is recorded about the job already comes first: nothing is counted before.
-TEST_F(ElasticOrdersTest, ARequeueWaitsForWhatIsRecordedAboutTheJob) {
-  Add(7, Elastic(2, 4), 1'000'000);
-  Start();
-  Periods(3);
-  const store::Change other = {IntentionKey(1), IntentionText(SetNice{7, kOwner, 5})};
-  ASSERT_TRUE(memory_.Apply({&other, 1}).ok());
-  FailToLaunch(7);
-  Periods(2);
-  EXPECT_EQ(slurm_.jobs[7].state, "FAILED");
-  const store::Change gone = {IntentionKey(1), std::nullopt};
-  ASSERT_TRUE(memory_.Apply({&gone, 1}).ok());
-  changes_.clear();
-  Periods(3);
-  EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
-  EXPECT_THAT(changes_, Contains(HasSubstr("requeued, 1 of 3")));
-}
-
       }
       death_ = {};
       if (random.Uniform() < (is_busy ? 0.3 : 0.02))
@@ -1183,4 +1323,3 @@ TEST_F(ElasticOrdersTest, ARequeueWaitsForWhatIsRecordedAboutTheJob) {
 
 }  // namespace
 }  // namespace fairlead::slurm
-    std::map<uint32_t, uint32_t> num_failed;  // [job] launches

@@ -49,7 +49,9 @@ struct FakeJob {
   std::string reservation;
   std::string comment, name;
   std::string held_reason = "JobHeldUser";
-  std::string end_reason = "None";  // beside its state, when it is over
+  bool is_held_firmly = false;        // by an operator: its user can't release it
+  std::string dependency = "(null)";  // of other jobs
+  std::string end_reason = "None";    // beside its state, when it is over
 };
 struct FakeNode {
   std::string state = "IDLE", reason;
@@ -78,6 +80,13 @@ class FakeSlurm : public Programs {
     jobs[id] = std::move(job);
     TryStart(&jobs[id]);
     return jobs[id];
+  }
+
+  // `scontrol release` by the job's user. Returns whether he may.
+  bool ReleaseByUser(uint32_t id) {
+    FakeJob& job = jobs.at(id);
+    if (job.is_held_firmly) return false;
+    return ChangeJob("release", {}, &job).empty();
   }
 
   Result<std::string> Run(const Command& command) override {
@@ -130,7 +139,8 @@ class FakeSlurm : public Programs {
       if (job.state == "COMPLETING") {
         job.state = "PENDING";
         job.hosts.clear();
-      } else if (is_partition_up && job.state == "PENDING" && !job.is_held && !job.waits_for_credential) {
+      } else if (is_partition_up && job.state == "PENDING" && !job.is_held && !job.waits_for_credential &&
+                 job.dependency == "(null)") {
         TryStart(&job);
       }
     }
@@ -175,12 +185,13 @@ class FakeSlurm : public Programs {
     return job.state != "PENDING" && job.state != "RUNNING" && job.state != "COMPLETING";
   }
 
-  std::string ChangeJob(const std::string& verb, std::map<std::string, std::string>& given, FakeJob* job) {
+  std::string ChangeJob(const std::string& verb, std::map<std::string, std::string> given, FakeJob* job) {
     if (IsOver(*job) && verb != "requeuehold") return "Job has already finished";
     if (verb == "requeuehold") {
       if (job->state != "RUNNING" && !IsOver(*job)) return "Job is pending execution";
       if (!job->may_requeue) return "Requested operation is presently disabled";
-      if (IsOver(*job)) job->held_reason = kRequeuedReason;
+      job->held_reason = kRequeuedReason;
+      job->is_held_firmly = false;
       job->state = IsOver(*job) ? "PENDING" : "COMPLETING";
       job->ticks = 3;
       job->is_held = job->waits_for_credential = true;
@@ -190,7 +201,10 @@ class FakeSlurm : public Programs {
     }
     if (verb == "hold" || verb == "release") {
       if (job->state == "RUNNING") return "Job is no longer pending execution";
-      job->is_held = verb == "hold";
+      job->is_held = job->is_held_firmly = verb == "hold";
+      // What was requeued to be held goes on saying so.
+      if (!job->is_held) job->held_reason.clear();
+      if (job->is_held && job->held_reason != kRequeuedReason) job->held_reason = "JobHeldAdmin";
       job->ticks = std::max(job->ticks, 2);
       return "";
     }
@@ -273,12 +287,16 @@ class FakeSlurm : public Programs {
   }
 
   static std::string LineOf(uint32_t id, const FakeJob& j) {
-    const std::string reason = IsOver(j) ? j.end_reason : j.is_held ? j.held_reason : "None";
-    return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|1|{}|0:{}|train|{}|{}\n", id, j.is_array ? "1-2" : "N/A",
-                       j.is_het ? "6" : "N/A", j.owner, j.state, j.restarts, j.is_held ? "0" : "4294901759",
-                       j.may_requeue ? 1 : 0, j.starts == 0 ? j.low : j.num_nodes, j.starts == 0 ? j.high : j.num_nodes,
-                       j.cpus, j.tasks, j.tasks_per_node, j.nice, j.run_s, fmt::join(j.hosts, ","),
-                       SlurmColumns(reason, j.admin_comment));
+    std::string reason = "None";
+    if (IsOver(j)) reason = j.end_reason;
+    if (j.state == "PENDING" && j.dependency != "(null)") reason = "Dependency";
+    if (j.state == "PENDING" && j.waits_for_credential) reason = "BeginTime";
+    if (!IsOver(j) && j.is_held) reason = j.held_reason;
+    return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|1|{}|0:{}|train|{}|{}|{}\n", id,
+                       j.is_array ? "1-2" : "N/A", j.is_het ? "6" : "N/A", j.owner, j.state, j.restarts,
+                       j.is_held ? "0" : "4294901759", j.may_requeue ? 1 : 0, j.starts == 0 ? j.low : j.num_nodes,
+                       j.starts == 0 ? j.high : j.num_nodes, j.cpus, j.tasks, j.tasks_per_node, j.nice, j.run_s,
+                       j.dependency, fmt::join(j.hosts, ","), SlurmColumns(reason, j.admin_comment));
   }
 
   // What lines have not, and as much as it takes to be one.

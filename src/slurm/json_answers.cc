@@ -114,6 +114,7 @@ Result<Job> ReadJob(const Json& record) {
   job.nice =
       static_cast<int32_t>(std::clamp<int64_t>(Number(Find(record, "nice")).value_or(0), -2'147'483'645, INT32_MAX));
   job.partition = Text(record, "partition");
+  job.has_dependency = job.state == JobState::kPending && !Text(record, "dependency").empty();
   job.reason = Text(record, "state_reason");
   if (job.reason == "None") job.reason.clear();
   job.admin_comment = Text(record, "admin_comment");
@@ -190,7 +191,7 @@ Result<std::vector<Job>> ReadJobsJson(std::string_view text) {
       "jobs", {"job_id",        "user_id",        "array_job_id",  "het_job_id",    "restart_cnt", "job_state",
                "priority",      "hold",           "requeue",       "node_count",    "max_nodes",   "cpus",
                "tasks",         "tasks_per_node", "cpus_per_task", "nice",          "partition",   "state_reason",
-               "admin_comment", "comment",        "nodes",         "job_resources", "gres_detail"}};
+               "admin_comment", "comment",        "nodes",         "job_resources", "gres_detail", "dependency"}};
   return ReadRecords<Job>(text, kOptions, ReadJob);
 }
 

@@ -186,13 +186,17 @@ Step PlanHold(const HoldJob& hold, const std::optional<Job>& seen) {
   if (job.state == JobState::kCompleting) return Wait(fmt::format("job {} is being ended", id));
   const bool is_pending = job.state == JobState::kPending;
   const bool is_ours = IsMarkedHeld(job);
-  if (is_pending && job.is_held && is_ours) return IsSo(fmt::format("job {} waits, held", id));
+  const bool is_firm = is_pending && job.is_held && is_ours && !job.may_be_released_by_its_user();
+  if (is_firm) return IsSo(fmt::format("job {} waits, held", id));
   if (IsHeldByOthers(job)) return GiveUp(fmt::format("somebody else holds job {}", id));
   if (!is_pending && job.num_restarts != hold.num_restarts) {
     return GiveUp(fmt::format("job {} was started by somebody else", id));
   }
   if (!is_pending && !job.may_requeue) return GiveUp(fmt::format("job {} may not be requeued", id));
-  return Run(HoldCommands(job), fmt::format("hold job {}", id));
+  std::vector<Command> commands = HoldCommands(job);
+  // Its user may release what was only requeued to be held.
+  if (!is_pending) commands.push_back({"scontrol", "hold", id});
+  return Run(std::move(commands), fmt::format("hold job {}", id));
 }
 
 // Whether that is what holds it: once more, and by nobody else since.
@@ -218,7 +222,8 @@ Step PlanRequeue(const RequeueJob& order, const std::optional<Job>& seen) {
   if (IsMarkedHeld(job)) return IsSo(fmt::format("job {} waits, held", id));
   if (!IsRequeuedBy(order, job) || !ReadElasticMark(job.admin_comment).has_value())
     return GiveUp(fmt::format("somebody else holds job {}", id));
-  return Run({CommentCommand(job, MarkHeld(job.admin_comment))}, fmt::format("mark job {}", id));
+  return Run({CommentCommand(job, MarkHeld(job.admin_comment)), {"scontrol", "hold", id}},
+             fmt::format("mark job {}", id));
 }
 
 Step PlanNice(const SetNice& order, const std::optional<Job>& job) {
@@ -361,7 +366,9 @@ std::vector<Command> PlanRelease(const Operation& operation, const Observation& 
   const auto* stop = std::get_if<StopJob>(&operation);
   const auto* hold = std::get_if<HoldJob>(&operation);
   const bool is_placed = place != nullptr && WhyNot(job, place->job, place->owner).empty() && !IsHeldByOthers(job);
-  const bool is_waiting = hold != nullptr && WhyNot(job, hold->job, hold->owner).empty() && IsMarkedHeld(job);
+  // One that was submitted held is not held by the operation.
+  const bool is_waiting = hold != nullptr && WhyNot(job, hold->job, hold->owner).empty() && IsMarkedHeld(job) &&
+                          !job.may_be_released_by_its_user();
   // With as many restarts as before, or without a mark, it is held by somebody else.
   const bool is_stopped = stop != nullptr && WhyNot(job, stop->job, stop->owner).empty() &&
                           job.num_restarts > stop->num_restarts && !IsHeldByOthers(job);

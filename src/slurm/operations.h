@@ -25,6 +25,9 @@
 //             Whatever else holds a job marks it first, where nobody else has written into its admin_comment: a
 //             slurmctld that was killed forgets its last seconds, and what it holds again then is known by its mark.
 //             A job that could have the mark and is held without it is held by somebody else.
+//             What waits for long is held by `scontrol hold`, which Slurm does not let the job's user release: one that
+//             was submitted held, or requeued to be held, it would let him start at a size of Slurm's own. Whether a
+//             user holds what is held already Slurm does not show.
 // Traps       (each measured on 22.05.8) NumNodes=K keeps the old maximum, so it is K-K; without NumCPUs a job that had
 //             grown can't shrink; a requeued job waits for 120 s unless StartTime says otherwise, and StartTime=now
 //             lets it fail; of a pending job that ran before squeue shows the nodes that it had, not those that it is

@@ -17,7 +17,7 @@ namespace fairlead::slurm {
 
 const char kJobFields[] =
     "JobID:|,ArrayTaskID:|,HetJobID:|,UserID:|,State:|,RestartCnt:|,PriorityLong:|,Requeue:|,NumNodes:|,MaxNodes:|,"
-    "NumCPUs:|,NumTasks:|,NTPerNode:|,cpus-per-task:|,Nice:|,TimeUsed:|,Partition:|,NodeList:|,"
+    "NumCPUs:|,NumTasks:|,NTPerNode:|,cpus-per-task:|,Nice:|,TimeUsed:|,Partition:|,Dependency:|,NodeList:|,"
     "Reason:64,admin_comment:.64,admin_comment:64";
 
 namespace {
@@ -41,6 +41,7 @@ enum JobField : uint8_t {
   kNice,
   kTimeUsed,
   kPartition,
+  kDependency,
   kHosts,
   kNumFields
 };
@@ -175,6 +176,8 @@ Result<Job> ReadJobText(size_t number, const JobText& text) {
   job.nice = Parse<int32_t>(fields[kNice]).value_or(0);
   if (job.state == JobState::kRunning) job.run_time = ParseTimeUsed(fields[kTimeUsed]);
   job.partition = fields[kPartition];
+  const bool depends = !fields[kDependency].empty() && fields[kDependency] != "(null)";
+  job.has_dependency = depends && job.state == JobState::kPending;
   job.reason = text.reason == "None" ? std::string_view() : text.reason;
   job.admin_comment = text.admin_comment == "(null)" ? std::string() : text.admin_comment;
   if (job.state == JobState::kEnded) job.end = fields[kState];

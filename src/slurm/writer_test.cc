@@ -208,9 +208,10 @@ TEST_F(WriterTest, AJobThatSlurmHasEndedIsRequeued) {
   ASSERT_TRUE(requeue.ok()) << requeue.status().message();
   EXPECT_EQ(Carry(*requeue).message, "job 7 waits, held");
   EXPECT_TRUE(slurm_.jobs[7].is_held);
-  EXPECT_THAT(slurm_.changes,
-              ElementsAre("scontrol requeuehold 7",
-                          std::string("scontrol update JobId=7 AdminComment=") + kElasticMark + " held"));
+  EXPECT_THAT(slurm_.changes, ElementsAre("scontrol requeuehold 7",
+                                          std::string("scontrol update JobId=7 AdminComment=") + kElasticMark + " held",
+                                          "scontrol hold 7"));
+  EXPECT_FALSE(slurm_.ReleaseByUser(7));
   slurm_.changes.clear();
   EXPECT_EQ(Carry(*requeue).kind, Outcome::Kind::kDone) << "done is done";
   EXPECT_THAT(slurm_.changes, IsEmpty());

@@ -32,7 +32,7 @@ COMMENTS = {"fairlead:": True, "fairlead:v1 nodes=5-2 tasks-per-node=4 held": Tr
             " fairlead:v1 nodes=1-3 tasks-per-node=4 held": False, "fairlead:v1 nodes=1-3 tasks-per-node=4" + 40 * " " + "x": True,
             # Bytes that are no text; what looks like the end of a job, and another one behind it; as long as can be.
             "\udcff\udcfe\udcc3(": False, "x|end-of-job\n": False,
-            "\n77|N/A|N/A|0|PENDING|0|0|1|1|3|2|2|2|1|0|0:00|train||" + "JobHeldUser".ljust(64) + 2 * "fairlead:v1 nodes=1-3 tasks-per-node=4 held".ljust(64)
+            "\n77|N/A|N/A|0|PENDING|0|0|1|1|3|2|2|2|1|0|0:00|train|(null)||" + "JobHeldUser".ljust(64) + 2 * "fairlead:v1 nodes=1-3 tasks-per-node=4 held".ljust(64)
             + "\n": False, "y" * 65536: False}
 
 
