@@ -1,8 +1,12 @@
 #include "slurm/engine.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -14,6 +18,7 @@
 #include "slurm/held_jobs.h"
 #include "slurm/intention_records.h"
 #include "slurm/order_backend.h"
+#include "slurm/size_words.h"
 #include "slurm/step_words.h"
 
 namespace fairlead::slurm {
@@ -23,6 +28,20 @@ using Severity = controller::Noted::Severity;
 
 // A look, a step, a look, and one more.
 constexpr uint32_t kNumCommentLooksMax = 4;
+
+// Two controllers that act on one Slurm, each with a store of its own, would take what the other one has begun for the
+// doing of somebody else. The file beside it, as that is replaced with each reading; the lock ends with its holder.
+Result<Descriptor> LockAliveFile(const std::string& alive_file) {
+  const std::string path = alive_file + ".lock";
+  Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  const auto fault = [&](const std::string& what) {
+    return Status(StatusCode::kFailedPrecondition, fmt::format("--alive-file: {}: {}", path, what));
+  };
+  if (!file.is_open()) return fault(std::strerror(errno));
+  if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
+  if (errno != EWOULDBLOCK) return fault(std::strerror(errno));
+  return fault("another controller acts on this Slurm; end it, or start this one without --steer act");
+}
 
 }  // namespace
 
@@ -53,7 +72,12 @@ Result<std::unique_ptr<service::SchedulerEngine>> Engine::Start(EngineOptions op
   options.steps.writer.num_looks_max = std::min(options.steps.writer.num_looks_max, 10u);
   FL_ASSIGN_OR_RETURN(const auto recorded, ReadIntentions(*surroundings.store));
   FL_ASSIGN_OR_RETURN(const auto stopped, ReadStopped(*surroundings.store));
+  Descriptor lock;
+  if (surroundings.acts && !options.alive_file.empty()) {
+    FL_ASSIGN_OR_RETURN(lock, LockAliveFile(options.alive_file));
+  }
   std::unique_ptr<Engine> engine(new Engine(options, std::move(surroundings)));
+  engine->alive_lock_ = std::move(lock);
   engine->readings_.SetJobsStopped(stopped.size());
   FL_ASSIGN_OR_RETURN(engine->accounts_, JobAccounts::Create(&engine->programs_, engine->surroundings_.store,
                                                              {.pause = options.steps.writer.pause,
@@ -212,11 +236,20 @@ void Engine::Read() {
   std::vector<controller::SteeringEvent> spares;
   for (const HostId host : hosts_.TakeNewSpares(*shown)) spares.emplace_back(controller::SpareOffered{host});
   orders_.Report(std::move(spares));
+  const auto before = readings_.state();
   // Whoever sees that Slurm answers sees what it says, too.
   readings_.Show(shown, hosts_.num_unknown(), UnixTime());
   readings_.Note(status, length);
+  if (before != nullptr) TellLiveChanges(*before, *shown);
   const std::vector<LostRun> lost = FindLostRuns(*shown);
   if (surroundings_.acts) Look(*shown, lost);
+}
+
+void Engine::TellLiveChanges(const ClusterState& before, const ClusterState& now) {
+  for (const auto& [job, text] : WordsOfLiveChanges(before, now)) {
+    notes_.Tell(Severity::kInfo, fmt::format("job {}", job), text);
+    Account(job, std::nullopt, {.kind = "size", .text = text});
+  }
 }
 
 std::vector<LostRun> Engine::FindLostRuns(const ClusterState& state) {

@@ -38,6 +38,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/sim_time.h"
 #include "base/status.h"
 #include "service/controller/scheduler_engine.h"
@@ -64,6 +65,7 @@ struct EngineOptions {
   // Run on a host that is to be tested; empty: none is.
   std::string test_program = {};
   // Where the time of the last reading is written (fairlead-watchdog, job_submit.lua), while it `acts`; empty: nowhere.
+  // It acts alone on what has this file: a second engine that would act is refused.
   std::string alive_file = {};
   // > 0. How long an order may take, a restart or a test, and another one. Below the deadlines of steering's attempts.
   std::chrono::milliseconds long_patience{840'000};
@@ -119,6 +121,7 @@ class Engine final : public service::SchedulerEngine {
   // Args: state: that was read just now.
   void Look(const ClusterState& state, const std::vector<LostRun>& lost);
   std::vector<LostRun> FindLostRuns(const ClusterState& state);
+  void TellLiveChanges(const ClusterState& before, const ClusterState& now);
   void CleanUp(const ClusterState& state);
   void WriteAliveFile();
   void TakeTurns();
@@ -131,6 +134,7 @@ class Engine final : public service::SchedulerEngine {
 
   const EngineOptions options_;
   const service::SchedulerSurroundings surroundings_;
+  Descriptor alive_lock_;  // closed: it does not act, or has no alive_file
   RealPrograms real_programs_;
   Programs& programs_;
   // In the order in which they need one another.

@@ -358,6 +358,36 @@ TEST_F(EngineTest, HeldElasticJobsAreReleasedWhileTheAliveFileIsWritten) {
   EXPECT_TRUE(programs_.With([](FakeSlurm& slurm) { return slurm.jobs[8].is_held; }));
 }
 
+// Each has a store of its own, so that it is nothing in there that keeps them apart.
+TEST_F(EngineTest, TwoDoNotActOnOneSlurm) {
+  options_.alive_file = folder_.File("alive");
+  Start(true);
+  store::MemoryStore other;
+  service::SchedulerSurroundings surroundings;
+  surroundings.store = &other;
+  surroundings.fabric = &fabric_;
+  surroundings.acts = true;
+  const auto second = Engine::Start(options_, surroundings);
+  EXPECT_EQ(second.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(second.status().message(), HasSubstr("another controller acts on this Slurm; end it, or"));
+  surroundings.acts = false;
+  EXPECT_TRUE(Engine::Start(options_, surroundings).ok()) << "it only looks";
+  engine_.reset();
+  surroundings.acts = true;
+  EXPECT_TRUE(Engine::Start(options_, surroundings).ok());
+}
+
+TEST_F(EngineTest, WhatOthersChangeWhileAJobRunsIsTold) {
+  Start(false);
+  WaitUntil([&] { return NumReadings() > 0; });
+  programs_.With([](FakeSlurm& slurm) { return slurm.jobs[7].hosts = {"h1"}, 0; });
+  const std::string text = "was changed while it ran, by somebody else: from 2 nodes, h[0-1], to 1, h1";
+  WaitUntil([&] { return std::ranges::count(Notes(), "job 7: " + text) == 1; });
+  const auto account = engine_->Routes().back().ask({{"job", "7"}});
+  ASSERT_TRUE(account.ok()) << account.status().message();
+  EXPECT_THAT(account->dump(), HasSubstr(text));
+}
+
 TEST_F(EngineTest, OptionsThatMakeNoSense) {
   EngineOptions options;
   EXPECT_TRUE(options.Validate().ok());

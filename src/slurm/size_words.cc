@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "slurm/host_list.h"
@@ -37,6 +38,27 @@ std::string Losses(uint32_t id, const Operation& operation, std::span<const Oper
 }
 
 }  // namespace
+
+std::vector<std::pair<uint32_t, std::string>> WordsOfLiveChanges(const ClusterState& before, const ClusterState& now) {
+  std::map<uint32_t, const Job*> running;
+  for (const Job& job : before.jobs) {
+    if (job.has_hosts()) running[job.id] = &job;
+  }
+  std::vector<std::pair<uint32_t, std::string>> words;
+  for (const Job& job : now.jobs) {
+    const auto found = job.has_hosts() ? running.find(job.id) : running.end();
+    if (found == running.end()) continue;
+    const Job& was = *found->second;
+    const bool is_same_run = was.owner == job.owner && was.num_restarts == job.num_restarts;
+    if (!is_same_run || std::set(was.hosts.begin(), was.hosts.end()) == std::set(job.hosts.begin(), job.hosts.end())) {
+      continue;
+    }
+    words.emplace_back(job.id, fmt::format("was changed while it ran, by somebody else: from {} {}, {}, to {}, {}",
+                                           was.hosts.size(), was.hosts.size() == 1 ? "node" : "nodes",
+                                           CompressHosts(was.hosts), job.hosts.size(), CompressHosts(job.hosts)));
+  }
+  return words;
+}
 
 std::string NearnessOf(const std::vector<std::string>& hosts, const topology::Fabric& fabric) {
   std::set<uint32_t> leaves;

@@ -1,9 +1,12 @@
-// Why an elastic job has the nodes that it has, in words: how many and which, near what, and what it lost to whom.
+// Why a job has the nodes that it has, in words: how many and which, near what, what it lost to whom, and what others
+// have changed.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "slurm/cluster_state.h"
@@ -21,5 +24,9 @@ std::string NearnessOf(const std::vector<std::string>& hosts, const topology::Fa
 // Slurm showed then.
 std::string DescribeDecision(const Operation& operation, std::string_view reason, std::span<const Operation> all,
                              const ClusterState& state, const topology::Fabric& fabric);
+
+// Of each job that has other hosts than before in the same run, as after its user's `scontrol update NumNodes=`: we
+// change none while it runs.
+std::vector<std::pair<uint32_t, std::string>> WordsOfLiveChanges(const ClusterState& before, const ClusterState& now);
 
 }  // namespace fairlead::slurm

@@ -1,5 +1,6 @@
 #include "slurm/size_words.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "topology/clos_fabrics.h"
@@ -53,6 +54,33 @@ TEST(SizeWordsTest, WhatAJobLosesToWhom) {
             "waits without nodes; slurm-8 gets h[0-3] of it: stopped");
   EXPECT_EQ(DescribeDecision(HoldJob{9, 0, 0}, "", {}, state, fabric), "waits without nodes");
   EXPECT_EQ(DescribeDecision(PlaceOn(77, {}), "", all, state, fabric), "0 nodes");
+}
+
+// Job 7 is made smaller, 8 is somebody else's now, 9 has run anew, 10 is as it was, in another order, 11 has begun, and
+// 12 is being ended.
+TEST(SizeWordsTest, WhatOthersChangeWhileAJobRuns) {
+  const auto job = [](uint32_t id, std::vector<std::string> hosts) {
+    Job running;
+    running.id = id;
+    running.state = JobState::kRunning;
+    running.hosts = std::move(hosts);
+    return running;
+  };
+  ClusterState before;
+  before.jobs = {
+      job(7, {"h0", "h1", "h2", "h3"}), job(8, {"h4", "h5"}), job(9, {"h6", "h7"}), job(10, {"h8", "h9"}), job(11, {}),
+      job(12, {"h10", "h11"})};
+  before.jobs[4].state = JobState::kPending;
+  ClusterState now;
+  now.jobs = {job(7, {"h0"}), job(8, {"h4"}), job(9, {"h6"}), job(10, {"h9", "h8"}), job(11, {"h1"}), job(12, {"h10"})};
+  now.jobs[1].owner = 5;
+  now.jobs[2].num_restarts = 1;
+  now.jobs[5].state = JobState::kCompleting;
+  EXPECT_THAT(WordsOfLiveChanges(before, now),
+              testing::ElementsAre(
+                  testing::Pair(7, "was changed while it ran, by somebody else: from 4 nodes, h[0-3], to 1, h0")));
+  EXPECT_THAT(WordsOfLiveChanges({}, now), testing::IsEmpty());
+  EXPECT_THAT(WordsOfLiveChanges(now, now), testing::IsEmpty());
 }
 
 }  // namespace
