@@ -62,8 +62,8 @@ TEST(LengthGuessTest, AJobOfUnknownLengthGrowsWhereThatPays) {
   EXPECT_THAT(gpus_after(500), ElementsAre(4));
 }
 
-// Five GPUs, with a job of known length on three of them, which is all that it can use, and one of unknown length on two.
-// The latter is first in the order, but that it might go on for as long as it has is no reason to stop the other.
+// Five GPUs: a job of known length on three of them, which is all that it can use, and one of unknown length on two.
+// That one is first in the order, but that it might go on for as long as it has is no reason to stop the other.
 TEST(LengthGuessTest, AJobOfUnknownLengthTakesNothingFromOthers) {
   ExampleSnapshot example(1, 5);
   AllocationJob& known = example.AddJob(3, 1, 9000);
