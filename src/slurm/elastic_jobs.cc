@@ -148,6 +148,17 @@ Status ElasticJobs::CheckMark(const Job& job) {
 
 void ElasticJobs::Look(const ClusterState& state, const BusyJobs& busy, SimTime now) {
   sources_.note("elastic jobs", hosts_.LookAtPartitions(state));
+  std::vector<std::string> unknown;
+  for (const Node& node : state.nodes) {
+    const bool is_sized = hosts_.CanSize() && hosts_.SharesOf({node.name}).has_value();
+    if (node.is_unknown && is_sized) unknown.push_back(node.name);
+  }
+  sources_.note("elastic jobs' hosts",
+                unknown.empty()
+                    ? OkStatus()
+                    : Fault(fmt::format("slurmctld has begun and not heard of {}: no size is chosen before it "
+                                        "has, or takes what is silent for down (SlurmdTimeout)",
+                                        CompressHosts(unknown))));
   std::set<uint32_t> present;
   dependent_.clear();
   const size_t num_before = entries_.size();

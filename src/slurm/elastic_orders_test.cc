@@ -664,9 +664,13 @@ TEST_F(ElasticOrdersTest, NodesThatSlurmHasNotHeardOfAreNotDown) {
   EXPECT_EQ(slurm_.jobs[7].starts, 1u);
   EXPECT_EQ(NodesOf(7), kHosts);
   EXPECT_TRUE(slurm_.jobs[8].is_held);
+  EXPECT_THAT(notes_,
+              Contains(HasSubstr("elastic jobs' hosts: slurmctld has begun and not heard of h[0-5]: no size is")));
   for (auto& [name, node] : slurm_.nodes) node.state = "IDLE";
+  notes_.clear();
   Periods(10);
   EXPECT_EQ(slurm_.jobs[8].state, "RUNNING");
+  EXPECT_THAT(notes_, IsEmpty());
 }
 
 // A job that has ended runs on in a slurmctld that was killed and has forgotten that: nobody waits for its checkpoint.
