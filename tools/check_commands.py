@@ -21,8 +21,9 @@ import sys
 SKIPPED = 77
 PAGES = ["README.md", "docs/README.md", "docs/glossary.md", "docs/plan/*.md", "docs/operate/*.md", "docs/oncall/*.md", "docs/reference/*.md"]
 # Of sbatch.
-FOREIGN_OPTIONS = {"--begin", "--comment", "--constraint", "--dependency", "--exclude", "--fairlead", "--licenses",
-                   "--nodelist", "--ntasks-per-node", "--open-mode", "--requeue", "--reservation"}
+FOREIGN_OPTIONS = {"--begin", "--comment", "--constraint", "--contiguous", "--dependency", "--exclude", "--exclusive",
+                   "--fairlead", "--gpus-per-socket", "--licenses", "--nodelist", "--ntasks-per-node", "--open-mode",
+                   "--oversubscribe", "--requeue", "--reservation", "--spread-job", "--switches"}
 CALL = re.compile(r"(?:^|(?<=[\s`($|&;=\"']))(?P<program>\./run|(?:\S*/)?fairlead(?:-[a-z]+)?)(?=\s)")
 # What may stand before the name of a program that is called: nothing, a separator, variables, a few commands that run another one.
 BEFORE_CALL = re.compile(r"(?:^|[;|&(`\"'])\s*(?:(?:\$|[A-Z][a-z ]*:|sudo|time|exec|timeout \S+|[A-Z_]+=\S*)\s+)*$")
