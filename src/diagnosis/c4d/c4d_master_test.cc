@@ -153,6 +153,30 @@ TEST(C4dMasterTest, ALostMessageNamesItsConnection) {
   EXPECT_EQ(finding.action, model::RecommendedAction::kRepairPath);
 }
 
+// Likewise, and 2 has sent to 5 and 6, which have no buffers for that yet, as over sockets it can.
+TEST(C4dMasterTest, DataThatIsNotAwaitedYetIsNotStuck) {
+  Job job;
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted);
+  for (uint32_t r = 0; r < Job::kRanks; ++r) {
+    const uint32_t next = (r + 1) % Job::kRanks;
+    job.Connect(r, Direction::kSend, next, r == 2 ? TransferPhase::kSendOnWire : TransferPhase::kSendWaitsForGpu);
+    job.Connect(next, Direction::kReceive, r, TransferPhase::kReceivePosted);
+  }
+  for (const uint32_t later : {5U, 6U}) {
+    job.Connect(2, Direction::kSend, later, TransferPhase::kSendOnWire);
+    job.Connect(later, Direction::kReceive, 2, TransferPhase::kIdle);
+  }
+  job.Wait(kHangSeconds);
+  ASSERT_EQ(job.Open().size(), 1u);
+  const Finding finding = job.Open().front();
+  EXPECT_EQ(finding.syndrome, Syndrome::kCommHang);
+  ASSERT_EQ(finding.culprits.size(), 1u);
+  EXPECT_EQ(finding.culprits.front().kind, CulpritKind::kConnection);
+  EXPECT_EQ(finding.culprits.front().rank, model::RankId(2));
+  EXPECT_EQ(finding.culprits.front().peer, model::RankId(3));
+}
+
 // 3 has stopped looking: it says that data to 4 is on the wire and that a buffer for 2 is posted; 2 waits for one.
 TEST(C4dMasterTest, AFrozenProcessIsNoBrokenLink) {
   Job job;

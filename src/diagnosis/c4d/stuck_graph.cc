@@ -45,7 +45,12 @@ class StuckGraph {
       data.has_connections |= is_busy_[i];
       if (is_busy_[i]) starts.push_back(i);
     }
-    for (const std::vector<uint32_t>& sink : FindReachableSinks(edges_, starts)) AddSink(sink, &data);
+    std::vector<size_t> links;
+    for (const std::vector<uint32_t>& sink : FindReachableSinks(edges_, starts)) AddSink(sink, &data, &links);
+    const bool has_awaited = std::ranges::any_of(links, [&](size_t link) { return is_awaited_[link]; });
+    for (const size_t link : links) {
+      if (!has_awaited || is_awaited_[link]) data.links.push_back(links_[link]);
+    }
     return data;
   }
 
@@ -153,17 +158,18 @@ class StuckGraph {
     if (const auto j = IndexOf(peer)) edges_[i].push_back(*j);
   }
 
-  void AddLink(uint32_t i, const StuckLink& link) {
+  void AddLink(uint32_t i, const StuckLink& link, bool is_awaited) {
     edges_[i].push_back(static_cast<uint32_t>(edges_.size()));
     edges_.emplace_back();
     links_.push_back(link);
+    is_awaited_.push_back(is_awaited);
   }
 
   // The message that the receiver has posted a buffer goes the other way than the data.
   void AddWaitForBuffer(uint32_t i, const ConnectionState& state) {
     const auto receiver = IndexOf(state.key.peer);
     if (receiver && lost_messages_.contains({*receiver, i})) {
-      AddLink(i, {state.key.peer, ranks_[i], state.key.plane});
+      AddLink(i, {state.key.peer, ranks_[i], state.key.plane}, true);
     } else {
       AddEdge(i, state.key.peer);
     }
@@ -180,13 +186,14 @@ class StuckGraph {
     if (has_arrived) {
       AddEdge(i, state.key.peer);
     } else {
-      AddLink(i, {ranks_[i], state.key.peer, state.key.plane});
+      AddLink(i, {ranks_[i], state.key.peer, state.key.plane}, far == nullptr || far_phase != TransferPhase::kIdle);
     }
   }
 
-  void AddSink(const std::vector<uint32_t>& sink, StuckData* data) const {
+  // Args: links: indices of links_.
+  void AddSink(const std::vector<uint32_t>& sink, StuckData* data, std::vector<size_t>* links) const {
     if (sink.front() >= ranks_.size()) {
-      data->links.push_back(links_[sink.front() - ranks_.size()]);
+      links->push_back(sink.front() - ranks_.size());
       return;
     }
     if (std::any_of(sink.begin(), sink.end(), [&](uint32_t i) { return is_unsure_[i]; })) {
@@ -268,6 +275,7 @@ class StuckGraph {
   model::CommunicatorId communicator_;
   std::vector<RankId> ranks_;  // nodes 0 .. ranks - 1; then one for each of links_
   std::vector<StuckLink> links_;
+  std::vector<bool> is_awaited_;  // [link] as far as is known, the receiver has posted a buffer
   Digraph edges_;
   std::vector<std::vector<Wait>> waits_;
   std::vector<bool> is_busy_;  // has a message under way

@@ -20,7 +20,8 @@
 //             it reports to be on the wire, and the receiver if neither has; of two ranks alone either may be. If it
 //             has itself posted buffers for several that did not learn of them, it is not frozen: these messages are
 //             stuck on links, from the receiver to the sender. A rank of which a report is missing that could contain
-//             more is considered last: its connections may be out of date.
+//             more is considered last: its connections may be out of date. Over sockets data leaves before its receiver
+//             has come to it: links to a receiver without a buffer count only where no other is stuck.
 // Limits      rings that pass through several GPUs of a host: hops inside of the host are out of sight.
 // Reference   docs/spec/c4.md section 4.2.
 #pragma once
