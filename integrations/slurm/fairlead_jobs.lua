@@ -52,8 +52,8 @@ local function is_open_to(partition, parts)
   return partition ~= ""
 end
 
--- What says where, when or beside whom a job may start, and is Slurm's to keep: Fairlead names the nodes of elastic jobs and starts
--- them at once.
+-- What says where, when or beside whom a job may start, and is Slurm's to keep: Fairlead names the nodes of elastic jobs
+-- and starts them at once.
 local WISHES = {
   req_nodes = "--nodelist", exc_nodes = "--exclude", features = "--constraint", reservation = "--reservation",
   dependency = "--dependency", licenses = "--licenses", tres_per_socket = "--gpus-per-socket",

@@ -32,6 +32,11 @@ bool IsNic(const Finding& finding, uint32_t nic) {
          finding.culprits.front().nic == NicId(nic);
 }
 
+bool IsConnection(const Finding& finding, uint32_t from, uint32_t to) {
+  return finding.culprits.size() == 1 && finding.culprits.front().kind == CulpritKind::kConnection &&
+         finding.culprits.front().rank == model::RankId(from) && finding.culprits.front().peer == model::RankId(to);
+}
+
 // Ascending.
 std::vector<uint32_t> CandidateRanks(const Finding& finding) {
   std::vector<uint32_t> ranks;
@@ -146,10 +151,7 @@ TEST(C4dMasterTest, ALostMessageNamesItsConnection) {
   ASSERT_EQ(job.Open().size(), 1u);
   const Finding finding = job.Open().front();
   EXPECT_EQ(finding.syndrome, Syndrome::kCommHang);
-  ASSERT_EQ(finding.culprits.size(), 1u);
-  EXPECT_EQ(finding.culprits.front().kind, CulpritKind::kConnection);
-  EXPECT_EQ(finding.culprits.front().rank, model::RankId(2));
-  EXPECT_EQ(finding.culprits.front().peer, model::RankId(3));
+  EXPECT_TRUE(IsConnection(finding, 2, 3)) << finding.summary;
   EXPECT_EQ(finding.action, model::RecommendedAction::kRepairPath);
 }
 
@@ -171,10 +173,7 @@ TEST(C4dMasterTest, DataThatIsNotAwaitedYetIsNotStuck) {
   ASSERT_EQ(job.Open().size(), 1u);
   const Finding finding = job.Open().front();
   EXPECT_EQ(finding.syndrome, Syndrome::kCommHang);
-  ASSERT_EQ(finding.culprits.size(), 1u);
-  EXPECT_EQ(finding.culprits.front().kind, CulpritKind::kConnection);
-  EXPECT_EQ(finding.culprits.front().rank, model::RankId(2));
-  EXPECT_EQ(finding.culprits.front().peer, model::RankId(3));
+  EXPECT_TRUE(IsConnection(finding, 2, 3)) << finding.summary;
 }
 
 // 3 has stopped looking: it says that data to 4 is on the wire and that a buffer for 2 is posted; 2 waits for one.
